@@ -1,0 +1,21 @@
+"""Errors that say what was expected, what came, and what to do about it."""
+
+
+class MPSNError(ValueError):
+    """Base of all errors that mpsn raises about its input."""
+
+
+class GraphError(MPSNError):
+    """A graph that cannot be read as one: wrong shape, type, or vertex numbers."""
+
+
+class ComplexError(MPSNError):
+    """Face tables, simplices, features or orientations that do not fit together."""
+
+
+class TooLargeError(MPSNError):
+    """A result that would not fit into memory; raised before it is allocated."""
+
+
+class FileError(MPSNError):
+    """A file that is missing, damaged, or not of the kind its name says."""
