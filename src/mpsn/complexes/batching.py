@@ -1,0 +1,238 @@
+"""Disjoint unions: many complexes as one, taken apart again, and picked from by index."""
+
+from collections.abc import Hashable, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch
+
+from mpsn.complexes.checks import check_same_device
+from mpsn.errors import ComplexError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.complex import SimplicialComplex
+
+
+def collate(complexes: "Sequence[SimplicialComplex]") -> "SimplicialComplex":
+    """Return the disjoint union of complexes, which is itself a complex.
+
+    Complexes of different dimension mix. Unions are taken in as the complexes they consist of.
+    Features must agree in width, and be there for all complexes or for none that has simplices of
+    that dimension. Vertex labels are kept if all complexes have them.
+
+    Args:
+        complexes: Any number of complexes on one device; none gives the empty union.
+
+    Example:
+        >>> triangle = SimplicialComplex.from_simplices([[0, 1, 2]])
+        >>> path = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
+        >>> union = mpsn.collate([triangle, path])
+        >>> union
+        SimplicialComplex(dim=2, counts=(6, 5, 1), complexes=2)
+        >>> union.batch(1)
+        tensor([0, 0, 0, 1, 1])
+        >>> union.to_list() == [triangle, path]
+        True
+    """
+    from mpsn.complexes.complex import SimplicialComplex
+
+    if not complexes:
+        return SimplicialComplex._trusted((), [torch.zeros(1, dtype=torch.int64)])
+    check_same_device([K._ptr[0] for K in complexes])
+    dim = max(K.dim for K in complexes)
+    starts = [[0, *accumulate(K.count(k) for K in complexes)] for k in range(dim + 1)]
+    faces = [
+        torch.cat([K.faces(k) + s for K, s in zip(complexes, starts[k - 1], strict=False)])
+        for k in range(1, dim + 1)
+    ]
+    ptr = [
+        _join_offsets(
+            [K.ptr(k) for K in complexes], starts[k] if k <= dim else [0] * len(complexes)
+        )
+        for k in range(max(1, dim + 1))
+    ]
+    y, y_ptr = _join_labels(complexes)
+    return SimplicialComplex._trusted(
+        faces,
+        ptr,
+        num_vertices=sum(K.num_nodes for K in complexes),
+        x=[_join_features(complexes, k) for k in range(max(len(K.x) for K in complexes))],
+        y=y,
+        y_ptr=y_ptr,
+        signs=[_join_signs(complexes, k) for k in range(dim + 1)],
+        labels=_join_names(complexes),
+    )
+
+
+def _join_offsets(offsets: Sequence[Tensor], starts: Sequence[int]) -> Tensor:
+    shifted = [p[1:] + s for p, s in zip(offsets, starts, strict=False)]
+    return torch.cat([offsets[0][:1], *shifted])
+
+
+def _join_features(complexes: "Sequence[SimplicialComplex]", k: int) -> Tensor | None:
+    given = [K.x[k] if k < len(K.x) else None for K in complexes]
+    present = [x for x in given if x is not None]
+    missing = [i for i, K in enumerate(complexes) if given[i] is None and K.count(k)]
+    if present and missing:
+        raise ComplexError(
+            f"Expected features x[{k}] in all complexes or in none, got none in number "
+            f"{missing[0]}; add them with replace(x=...)."
+        )
+    if len({(x.shape[1], x.dtype) for x in present}) > 1:
+        kinds = sorted({f"{x.shape[1]} of {x.dtype}" for x in present})
+        raise ComplexError(
+            f"Expected x[{k}] of one width and type in all complexes, got {', '.join(kinds)}."
+        )
+    return torch.cat(present) if present else None
+
+
+def _join_labels(complexes: "Sequence[SimplicialComplex]") -> tuple[Tensor | None, Tensor | None]:
+    given = [K.y for K in complexes if K.y is not None]
+    if not given:
+        return None, None
+    if len(given) < len(complexes):
+        raise ComplexError(
+            f"Expected labels y in all complexes or in none, got them in {len(given)} "
+            f"of {len(complexes)}."
+        )
+    try:
+        y = torch.cat(given)
+    except RuntimeError as error:
+        shapes = sorted({str(tuple(row.shape[1:])) for row in given})
+        raise ComplexError(f"Expected labels y of one shape per row, got {shapes}.") from error
+    offsets = [K._y_ptr for K in complexes if K._y_ptr is not None]
+    return y, _join_offsets(offsets, [0, *accumulate(map(len, given))])
+
+
+def _join_signs(complexes: "Sequence[SimplicialComplex]", k: int) -> Tensor | None:
+    if all(k >= len(K._signs) or K._signs[k] is None for K in complexes):
+        return None
+    return torch.cat([K.orientation(k) for K in complexes])
+
+
+def _join_names(complexes: "Sequence[SimplicialComplex]") -> tuple[Hashable, ...] | None:
+    if any(K.vertex_labels is None for K in complexes):
+        return None
+    return tuple(name for K in complexes for name in K.vertex_labels or ())
+
+
+def label_offsets(y: Tensor, complexes: int, vertices: int, ptr: Sequence[Tensor]) -> Tensor:
+    """Return which rows of ``y`` belong to which complex: one each, or one per vertex."""
+    rows = y.shape[0]
+    if complexes == 1:
+        return torch.tensor([0, rows], device=y.device)
+    if rows == complexes:
+        return torch.arange(complexes + 1, device=y.device)
+    if rows == vertices:
+        return ptr[0]
+    raise ComplexError(
+        f"Expected labels y with one row per complex ({complexes}) or per vertex ({vertices}), "
+        f"got {rows} rows."
+    )
+
+
+def split(union: "SimplicialComplex") -> "list[SimplicialComplex]":
+    """Take a union apart into the complexes it consists of."""
+    from mpsn.complexes.complex import SimplicialComplex
+
+    depth = len(union._ptr)
+    cuts = torch.stack(union._ptr, dim=1)  # (complexes + 1, depth)
+    sizes = cuts.diff(dim=0)
+    y: Sequence[Tensor | None] = [None] * len(sizes)
+    y_ptr: Sequence[Tensor | None] = y
+    if union._y is not None and union._y_ptr is not None:
+        rows_of = union._y_ptr.diff()
+        y = torch.split(union._y, rows_of.tolist())
+        y_ptr = torch.stack([torch.zeros_like(rows_of), rows_of], dim=1).unbind()
+    single = torch.stack([torch.zeros_like(sizes), sizes], dim=2)  # (complexes, depth, 2)
+    out = []
+    rows = cuts.tolist()
+    for i, (start, stop) in enumerate(pairwise(rows)):
+        at = [slice(a, b) for a, b in zip(start, stop, strict=True)]
+        at += [slice(0, 0)] * (len(union.x) - depth)
+        out.append(
+            SimplicialComplex._trusted(
+                [union._faces[k - 1][at[k]] - start[k - 1] for k in range(1, depth)],
+                list(single[i].unbind()),
+                num_vertices=stop[0] - start[0],
+                x=[None if x is None else x[at[k]] for k, x in enumerate(union._x)],
+                y=y[i],
+                y_ptr=y_ptr[i],
+                signs=[None if s is None else s[at[k]] for k, s in enumerate(union._signs)],
+                labels=None if union._labels is None else union._labels[at[0]],
+            )
+        )
+    return out
+
+
+def take(union: "SimplicialComplex", index: Tensor) -> "SimplicialComplex":
+    """Return the union of the complexes ``index`` of a union, in that order, by gathers alone.
+
+    Args:
+        union: A disjoint union of complexes.
+        index: Which ones, (B,) int64 on the device of the union; repeats are welcome.
+    """
+    from mpsn.complexes.complex import SimplicialComplex
+
+    depth = len(union._ptr)
+    cuts = torch.stack(union._ptr if union._y_ptr is None else (*union._ptr, union._y_ptr))
+    old = cuts[:, index]  # (depth [+ 1], B)
+    sizes = cuts[:, index + 1] - old
+    new = torch.nn.functional.pad(sizes.cumsum(1), (1, 0))
+    totals = new[:, -1].tolist()
+    shift = old - new[:, :-1]
+
+    def rows(k: int) -> tuple[Tensor, Tensor]:
+        owner = torch.repeat_interleave(sizes[k], output_size=totals[k])
+        return torch.arange(totals[k], device=union.device) + shift[k][owner], owner
+
+    at = [rows(k) for k in range(depth)]
+    labels = None
+    if union._labels is not None:
+        labels = tuple(union._labels[i] for i in at[0][0].tolist())
+    y = y_ptr = None
+    if union._y is not None:
+        y, y_ptr = union._y[rows(depth)[0]], new[depth]
+    nothing = torch.zeros(0, dtype=torch.int64, device=union.device)
+    return SimplicialComplex._trusted(
+        [union._faces[k - 1][at[k][0]] - shift[k - 1][at[k][1]][:, None] for k in range(1, depth)],
+        list(new[:depth]),
+        num_vertices=totals[0],
+        x=[
+            None if x is None else x[at[k][0] if k < depth else nothing]
+            for k, x in enumerate(union._x)
+        ],
+        y=y,
+        y_ptr=y_ptr,
+        signs=[None if s is None else s[at[k][0]] for k, s in enumerate(union._signs)],
+        labels=labels,
+    )
+
+
+class Store:
+    """What PyG's ``DataLoader`` reads from a complex and writes into a batch.
+
+    PyG collates attribute by attribute. A complex shows it one attribute, itself; writing the list
+    of them makes the union.
+    """
+
+    _key = None
+
+    def __init__(self, owner: "SimplicialComplex") -> None:
+        self._owner = owner
+
+    def keys(self) -> list[str]:
+        """Name the one attribute."""
+        return ["complex"]
+
+    def __getitem__(self, key: str) -> Any:
+        return self._owner.to_list() if isinstance(self._owner, Batch) else self._owner
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if isinstance(value, list):
+            value = collate(
+                [K for item in value for K in (item if isinstance(item, list) else [item])]
+            )
+        self._owner.__dict__.update(value.__dict__)

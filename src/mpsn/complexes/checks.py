@@ -1,0 +1,144 @@
+"""Checks of what a user hands in, made once, when a complex is built."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from mpsn.errors import ComplexError
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+def as_index_table(table: object, width: int, what: str) -> Tensor:
+    """Return ``table`` as an int64 tensor of shape (n, width), or say why it is none."""
+    try:
+        tensor = torch.as_tensor(table)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ComplexError(f"Expected {what} as a table of integers, got {table!r:.80}.") from error
+    if tensor.numel() == 0 and tensor.dim() < 2:
+        tensor = tensor.new_zeros((0, width), dtype=torch.int64)
+    if tensor.dim() != 2 or tensor.shape[1] != width:
+        raise ComplexError(
+            f"Expected {what} of shape (n, {width}), got {tuple(tensor.shape)}; "
+            f"give one row per simplex."
+        )
+    if tensor.dtype not in INTEGERS:
+        raise ComplexError(f"Expected {what} of integers, got {tensor.dtype}; use int64.")
+    return tensor.to(torch.int64).contiguous()
+
+
+def check_same_device(tensors: Sequence[Tensor]) -> None:
+    """Raise unless all tensors live on one device."""
+    devices = sorted({str(tensor.device) for tensor in tensors})
+    if len(devices) > 1:
+        raise ComplexError(
+            f"Expected all tensors on one device, got {', '.join(devices)}; move them with .to()."
+        )
+
+
+def check_face_tables(num_vertices: int, tables: Sequence[Tensor]) -> None:
+    """Raise unless the tables describe a simplicial complex in the documented layout.
+
+    Column ``i`` of a row must be the face that omits vertex ``i``. That holds exactly if the
+    faces of faces agree, ``d_i d_j = d_{j-1} d_i`` for ``i < j``, and the vertices ascend.
+    """
+    if num_vertices < 0:
+        raise ComplexError(f"Expected num_vertices >= 0, got {num_vertices}.")
+    counts = [num_vertices, *(table.shape[0] for table in tables)]
+    vertices = torch.arange(num_vertices, device=tables[0].device)[:, None] if tables else None
+    for k, table in enumerate(tables, start=1):
+        if table.numel() and (table.min() < 0 or table.max() >= counts[k - 1]):
+            raise ComplexError(
+                f"Expected face table {k} to point at the {counts[k - 1]} simplices of dimension "
+                f"{k - 1}, got indices from {int(table.min())} to {int(table.max())}; "
+                f"the complex is not closed under faces."
+            )
+        if k > 1:
+            below = tables[k - 2]
+            for j in range(1, k + 1):
+                for i in range(j):
+                    bad = below[table[:, j], i] != below[table[:, i], j - 1]
+                    _refuse_rows(
+                        bad, table, f"face table {k} to be closed: column i omits vertex i"
+                    )
+        assert vertices is not None
+        vertices = torch.cat([vertices[table[:, k]], vertices[table[:, 0]][:, -1:]], dim=1)
+        _refuse_rows(
+            (vertices[:, 1:] <= vertices[:, :-1]).any(dim=1),
+            table,
+            f"face table {k} to list the vertices of a simplex in ascending order, none twice",
+        )
+        if torch.unique(vertices, dim=0).shape[0] < vertices.shape[0]:
+            raise ComplexError(
+                f"Expected every simplex once, got repeated rows in face table {k}; "
+                f"remove the repeats."
+            )
+
+
+def _refuse_rows(bad: Tensor, table: Tensor, expected: str) -> None:
+    if bad.any():
+        row = int(bad.nonzero()[0])
+        raise ComplexError(
+            f"Expected {expected}, got row {row}: {table[row].tolist()}; "
+            f"build it with SimplicialComplex.from_simplices to be safe."
+        )
+
+
+def check_features(x: Sequence[Tensor | None], counts: Sequence[int]) -> None:
+    """Raise unless every feature tensor is (n_k, F_k), finite, and matches its dimension."""
+    for k, features in enumerate(x):
+        if features is None:
+            continue
+        expected = counts[k] if k < len(counts) else 0
+        if features.dim() != 2 or features.shape[0] != expected:
+            raise ComplexError(
+                f"Expected x[{k}] of shape ({expected}, F), one row per {k}-simplex, "
+                f"got {tuple(features.shape)}."
+            )
+        if features.is_floating_point() and not torch.isfinite(features).all():
+            row = int((~torch.isfinite(features)).any(dim=1).nonzero()[0])
+            raise ComplexError(
+                f"Expected finite features, got NaN or infinity in x[{k}], first in row {row}; "
+                f"fill or drop the missing values."
+            )
+
+
+def check_orientation(signs: Sequence[Tensor | None], counts: Sequence[int]) -> None:
+    """Raise unless the signs are ±1, one per simplex, and +1 on vertices."""
+    for k, sign in enumerate(signs):
+        if sign is None:
+            continue
+        expected = counts[k] if k < len(counts) else 0
+        if sign.shape != (expected,) or not bool((sign.abs() == 1).all()):
+            raise ComplexError(
+                f"Expected orientation signs ±1 of shape ({expected},) in dimension {k}, "
+                f"got shape {tuple(sign.shape)}."
+            )
+        if k == 0 and bool((sign != 1).any()):
+            raise ComplexError("Expected +1 on every vertex: vertices have no orientation to flip.")
+
+
+def check_offsets(ptr: Sequence[Tensor], counts: Sequence[int], tables: Sequence[Tensor]) -> None:
+    """Raise unless the offsets cut a union into complexes that do not touch each other."""
+    for k, offsets in enumerate(ptr):
+        steps = offsets.tolist()
+        if (
+            not steps
+            or steps[0] != 0
+            or steps[-1] != (counts[k] if k < len(counts) else 0)
+            or len(steps) != ptr[0].numel()
+            or any(b < a for a, b in pairwise(steps))
+        ):
+            raise ComplexError(
+                f"Expected offsets of dimension {k} that rise from 0 to the number of simplices."
+            )
+    for k, table in enumerate(tables, start=1):
+        owner = torch.repeat_interleave(ptr[k].diff())
+        owner_below = torch.repeat_interleave(ptr[k - 1].diff())
+        if bool((owner_below[table] != owner[:, None]).any()):
+            raise ComplexError(
+                f"Expected face table {k} to stay inside each complex of the union, "
+                f"got a simplex with a face in another one."
+            )

@@ -1,0 +1,202 @@
+"""Many complexes in one set of tensors: indexable, savable, and batched by gathers."""
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self, overload
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mpsn.complexes.batching import collate, split, take
+from mpsn.complexes.checks import (
+    check_face_tables,
+    check_features,
+    check_offsets,
+    check_orientation,
+)
+from mpsn.complexes.complex import SimplicialComplex
+from mpsn.errors import ComplexError, FileError
+
+FORMAT = 1
+Index = slice | Sequence[int] | Tensor
+
+
+class ComplexDataset(Sequence[SimplicialComplex]):
+    """Many complexes, held as their disjoint union, for training.
+
+    ``dataset[i]`` is a complex, ``dataset[[3, 1]]`` or ``dataset[:10]`` a dataset, and
+    ``dataset.batch([3, 1])`` the union of the complexes named, assembled by gathers on the
+    dataset's device without a Python loop over them.
+
+    Args:
+        complexes: A list of complexes, or a union of them.
+
+    Example:
+        >>> data = mpsn.clique_complexes([nx.complete_graph(n) for n in (2, 3, 4)])
+        >>> data
+        ComplexDataset(3 complexes, counts=(9, 10, 5))
+        >>> data.batch([2, 0])
+        SimplicialComplex(dim=2, counts=(6, 7, 4), complexes=2)
+    """
+
+    def __init__(self, complexes: Sequence[SimplicialComplex] | SimplicialComplex) -> None:
+        one = isinstance(complexes, SimplicialComplex)
+        self.union: SimplicialComplex = complexes if one else collate(complexes)  # type: ignore
+
+    def __len__(self) -> int:
+        return self.union.num_complexes
+
+    @overload
+    def __getitem__(self, index: int) -> SimplicialComplex: ...
+    @overload
+    def __getitem__(self, index: Index) -> Self: ...
+    def __getitem__(self, index: int | Index) -> SimplicialComplex | Self:
+        if isinstance(index, int):
+            if not -len(self) <= index < len(self):
+                raise IndexError(f"Expected an index below {len(self)}, got {index}.")
+            return split(self.batch([index]))[0]
+        return type(self)(self.batch(index))
+
+    def __iter__(self) -> Iterator[SimplicialComplex]:
+        return iter(split(self.union))
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether all complexes agree, in order."""
+        return self.union == other.union if isinstance(other, ComplexDataset) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ComplexDataset({len(self)} complexes, counts={self.union.counts})"
+
+    @property
+    def y(self) -> Tensor | None:
+        """Labels of all complexes, one row each."""
+        return self.union.y
+
+    @property
+    def counts(self) -> Tensor:
+        """Number of simplices, (complexes, dim + 1) int64, one column per dimension."""
+        return torch.stack([self.union.ptr(k).diff() for k in range(len(self.union._ptr))], dim=1)
+
+    def batch(self, index: Index) -> SimplicialComplex:
+        """Return the union of the complexes named, in that order.
+
+        Args:
+            index: Slice, list or tensor of positions, or a boolean mask.
+        """
+        n, device = len(self), self.union.device
+        if isinstance(index, slice):
+            at = torch.arange(n, device=device)[index]
+        else:
+            at = torch.as_tensor(index, device=device)
+            at = at.nonzero().squeeze(1) if at.dtype == torch.bool else at.to(torch.int64)
+        if at.numel() and bool(((at < -n) | (at >= n)).any()):
+            raise ComplexError(f"Expected positions below {n}, got {at.tolist()!s:.60}.")
+        return take(self.union, at % n if n else at)
+
+    def to(self, device: torch.device | str) -> Self:
+        """Return the dataset on another device."""
+        return type(self)(self.union.to(device))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the dataset to one ``.npz`` file, whole or not at all.
+
+        Plain arrays and JSON, no pickle. Vertex labels must be numbers, strings or tuples of them.
+        """
+        target = Path(path)
+        arrays: dict[str, Any] = {
+            name: tensor.cpu().numpy() for name, tensor in _to_parts(self.union).items()
+        }
+        meta = {"format": FORMAT, "labels": _encode(self.union.vertex_labels)}
+        arrays["meta"] = np.array(json.dumps(meta))
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            with temporary.open("wb") as file:
+                np.savez(file, **arrays)
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a dataset that :meth:`save` wrote, and check it as if it came from a stranger."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                meta = json.loads(str(file["meta"]))
+                parts = {
+                    name: torch.from_numpy(file[name]) for name in file.files if name != "meta"
+                }
+        except FileNotFoundError as error:
+            raise FileError(f"Expected a dataset at {path}, found no file.") from error
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise FileError(
+                f"Expected a dataset written by ComplexDataset.save, got {path}, which is damaged "
+                f"or of another kind ({error}); write it again."
+            ) from error
+        if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+            raise FileError(
+                f"Expected a dataset of format {FORMAT} in {path}, got another; "
+                f"read it with the mpsn version that wrote it."
+            )
+        try:
+            return cls(_from_parts(parts, meta))
+        except (KeyError, IndexError, TypeError, RuntimeError, ComplexError) as error:
+            raise FileError(f"Expected a sound dataset in {path}; {error}") from error
+
+
+def _to_parts(union: SimplicialComplex) -> dict[str, Tensor]:
+    named = {
+        **{f"faces_{k}": t for k, t in enumerate(union._faces, 1)},
+        **{f"ptr_{k}": t for k, t in enumerate(union._ptr)},
+        **{f"x_{k}": t for k, t in enumerate(union._x)},
+        **{f"signs_{k}": t for k, t in enumerate(union._signs)},
+        "y": union._y,
+        "y_ptr": union._y_ptr,
+    }
+    return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+
+def _from_parts(parts: dict[str, Tensor], meta: dict[str, Any]) -> SimplicialComplex:
+    def numbered(name: str, first: int = 0) -> list[Tensor | None]:
+        last = max((int(key[len(name) :]) for key in parts if key.startswith(name)), default=-1)
+        return [parts.get(f"{name}{k}") for k in range(first, last + 1)]
+
+    faces = [parts[f"faces_{k}"].to(torch.int64) for k in range(1, len(numbered("faces_", 1)) + 1)]
+    ptr = [parts[f"ptr_{k}"].to(torch.int64) for k in range(len(faces) + 1)]
+    x, signs = numbered("x_"), numbered("signs_")
+    counts = [int(ptr[0][-1]), *map(len, faces)]
+    check_face_tables(counts[0], faces)
+    check_offsets(ptr, counts, faces)
+    check_features(x, counts)
+    check_orientation(signs, counts)
+    if "y" in parts:
+        check_offsets([parts["y_ptr"]], [len(parts["y"])], [])
+    return SimplicialComplex._trusted(
+        faces,
+        ptr,
+        x=x,
+        y=parts.get("y"),
+        y_ptr=parts.get("y_ptr"),
+        signs=signs,
+        labels=_decode(meta.get("labels")),
+    )
+
+
+def _encode(labels: object) -> object:
+    if isinstance(labels, tuple):
+        return [_encode(label) for label in labels]
+    if labels is None or isinstance(labels, (str, int, float)):
+        return labels
+    raise ComplexError(
+        f"Expected vertex labels that are numbers, strings or tuples of them, got {labels!r:.40}; "
+        f"rename them with replace(vertex_labels=...) before saving."
+    )
+
+
+def _decode(labels: Any) -> Any:
+    return tuple(map(_decode, labels)) if isinstance(labels, list) else labels

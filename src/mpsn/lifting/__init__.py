@@ -1,0 +1,6 @@
+"""From graphs to complexes."""
+
+from mpsn.lifting.clique import clique_complex, clique_complexes
+from mpsn.lifting.features import lift_features
+
+__all__ = ["clique_complex", "clique_complexes", "lift_features"]
