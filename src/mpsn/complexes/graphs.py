@@ -17,7 +17,7 @@ from mpsn.errors import ComplexError, GraphError
 
 
 class Graph(NamedTuple):
-    """A graph as it came in: edges not cleaned yet, one column each."""
+    """A graph as it came in, its ``edge_index`` (2, E) not cleaned yet."""
 
     edge_index: Tensor
     num_nodes: int
@@ -46,6 +46,8 @@ def as_graph(graph: object) -> Graph:
     PyG ``Data``; a networkx graph with any hashable labels; a square scipy sparse matrix, whose
     nonzero entries are edges; or a pair ``(edge_index, num_nodes)``.
     """
+    if isinstance(graph, Graph):
+        return graph
     if isinstance(graph, tuple) and len(graph) == 2:
         return Graph(_edge_index(graph[0]), _num_nodes(graph[1]))
     if isinstance(graph, Data):

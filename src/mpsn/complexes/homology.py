@@ -197,7 +197,7 @@ def hodge_decomposition(K: "SimplicialComplex", k: int, cochain: Tensor) -> Hodg
 
     Example:
         >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2], [0, 2]])
-        >>> flow = torch.tensor([1.0, 0.0, 0.0])  # on edges 01, 02, 12
+        >>> flow = torch.tensor([1, 0, 0], dtype=torch.float64)  # on edges 01, 02, 12
         >>> [part.round(decimals=2).tolist() for part in K.hodge_decomposition(1, flow)]
         [[0.67, 0.33, -0.33], [0.0, 0.0, 0.0], [0.33, -0.33, 0.33]]
     """

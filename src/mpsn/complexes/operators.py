@@ -124,32 +124,46 @@ def hodge_laplacian(
         raise ComplexError(f"Expected part 'full', 'up' or 'down', got {part!r}.")
     n = K.count(k)
     dtype = dtype or torch.get_default_dtype()
-    nothing = torch.zeros((2, 0), dtype=torch.int64, device=K.device)
-    total = _sparse(nothing, nothing[0].to(dtype), (n, n))
-    degree = degrees(K, k).clamp(min=1).to(dtype)
-    if part != "up" and k > 0 and n:
-        B = boundary_matrix(K, k, dtype=dtype)
-        if normalized:
-            around = (k + 1) * (boundary_matrix(K, k, signed=False, dtype=dtype) @ degree)
-            left, right = _scale(B, around.clamp(min=1).reciprocal(), 0), _scale(B, degree, 1)
-            total = total + torch.sparse.mm(right.T, left)
-        else:
-            total = total + torch.sparse.mm(B.T, B)
-    if part != "down" and K.count(k + 1):
-        B = boundary_matrix(K, k + 1, dtype=dtype)
-        if normalized:
-            share = 1.0 if k == 0 else 1.0 / (k + 2)
-            total = total + torch.sparse.mm(B * share, _scale(B, degree.reciprocal(), 0).T)
-        else:
-            total = total + torch.sparse.mm(B, B.T)
-    total = total.coalesce()
-    keep = total.values() != 0
-    return _sparse(total.indices()[:, keep], total.values()[keep], (n, n), is_coalesced=True)
+    parts = []
+    if part != "up":
+        parts.append(_down_entries(K, k, normalized))
+    if part != "down":
+        parts.append(_up_entries(K, k, normalized))
+    index = torch.cat([index for index, _ in parts], dim=1)
+    values = torch.cat([values for _, values in parts])
+    total = _sparse(index, values, (n, n)).coalesce()
+    keep = total.values() != 0  # upper and lower pairs cancel
+    values = total.values()[keep].to(dtype)
+    return _sparse(total.indices()[:, keep], values, (n, n), is_coalesced=True)
 
 
-def _scale(matrix: Tensor, factors: Tensor, axis: int) -> Tensor:
-    values = matrix.values() * factors[matrix.indices()[axis]]
-    return _sparse(matrix.indices(), values, matrix.shape, is_coalesced=True)
+def _down_entries(K: "SimplicialComplex", k: int, normalized: bool) -> tuple[Tensor, Tensor]:
+    pairs, table = adjacency(K, k, "lower"), K.faces(k)
+    values = pairs.sign.to(torch.float64)
+    diagonal = torch.full((K.count(k),), table.shape[1], dtype=torch.float64, device=K.device)
+    if normalized and k:
+        degree = degrees(K, k).clamp(min=1).to(torch.float64)
+        around = torch.zeros(K.count(k - 1), dtype=torch.float64, device=K.device)
+        around.index_add_(0, table.reshape(-1), degree.repeat_interleave(k + 1))
+        weight = 1 / ((k + 1) * around)  # of every face; infinite where no simplex will ask
+        values = degree[pairs.receiver] * values * weight[pairs.shared]
+        diagonal = degree * weight[table].sum(dim=1)
+    return _with_diagonal(pairs, values, diagonal)
+
+
+def _up_entries(K: "SimplicialComplex", k: int, normalized: bool) -> tuple[Tensor, Tensor]:
+    pairs = adjacency(K, k, "upper")
+    values, diagonal = pairs.sign.to(torch.float64), degrees(K, k).to(torch.float64)
+    if normalized:
+        share, degree = (1.0 if k == 0 else 1 / (k + 2)), diagonal.clamp(min=1)
+        values, diagonal = share * values / degree[pairs.sender], share * diagonal / degree
+    return _with_diagonal(pairs, values, diagonal)
+
+
+def _with_diagonal(pairs: Adjacency, values: Tensor, diagonal: Tensor) -> tuple[Tensor, Tensor]:
+    at = torch.arange(len(diagonal), device=diagonal.device)
+    index = torch.stack([torch.cat([pairs.receiver, at]), torch.cat([pairs.sender, at])])
+    return index, torch.cat([values, diagonal])
 
 
 def _sparse(

@@ -1,0 +1,129 @@
+"""Graphs from files: graph6, sparse6, edge lists, GraphML and ``.npz``."""
+
+import os
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+import networkx as nx
+import numpy as np
+import scipy.sparse
+import torch
+
+from mpsn.complexes.graphs import Graph, as_graph
+from mpsn.errors import FileError, GraphError
+
+
+def read_graphs(path: str | os.PathLike[str]) -> list[Graph]:
+    """Read all graphs of a file, by its ending.
+
+    ================================ ===========================================================
+    ``.g6 .graph6 .s6 .sparse6``     one graph a line
+    ``.edgelist .edges .txt .csv``   one edge a line: two names, then anything; a single name is
+                                     an isolated vertex; ``#`` and ``%`` start comments
+    ``.graphml``                     GraphML
+    ``.npz``                         a scipy sparse matrix, or arrays edge_index and num_nodes
+    ================================ ===========================================================
+
+    Vertices with other names than 0, 1, ... keep them as ``labels``.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Graphs that :func:`mpsn.clique_complex` takes.
+    """
+    path = Path(path)
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise FileError(
+            f"Expected a graph file ending in {', '.join(READERS)}, got {path.name!r}; "
+            f"rename or convert it."
+        )
+    try:
+        graphs = reader(path)
+    except FileNotFoundError as error:
+        raise FileError(f"Expected a graph file at {path}, found none.") from error
+    except (
+        OSError,
+        EOFError,
+        IndexError,
+        KeyError,
+        TypeError,
+        ValueError,
+        ParseError,
+        nx.NetworkXException,
+        zipfile.BadZipFile,
+    ) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise FileError(
+            f"Expected a sound {path.suffix} file, got {path}, which is damaged or of another "
+            f"kind ({reason:.200}); check where it came from."
+        ) from error
+    if not graphs:
+        raise FileError(f"Expected at least one graph in {path}, got none; is the file empty?")
+    return graphs
+
+
+def _graph6(path: Path) -> list[Graph]:
+    read: Any = nx.read_sparse6 if path.suffix.lower() in (".s6", ".sparse6") else nx.read_graph6
+    if not path.read_bytes().strip():
+        return []
+    graphs = read(path)
+    return [as_graph(graph) for graph in (graphs if isinstance(graphs, list) else [graphs])]
+
+
+def _edge_list(path: Path) -> list[Graph]:
+    rows = []
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        words = line.split("#")[0].split("%")[0].replace(",", " ").split()
+        if "\0" in line:
+            raise ValueError(f"line {number} is not text")
+        if words:
+            rows.append((words[0], words[1] if len(words) > 1 else words[0]))
+    if not rows:
+        return []
+    names = np.array(rows)
+    with suppress(ValueError):  # names that are not numbers are names all the same
+        names = names.astype(np.int64)
+    unique, ends = np.unique(names, return_inverse=True)
+    edges = torch.from_numpy(ends.reshape(-1, 2).T.astype(np.int64))
+    labels = tuple(unique.tolist())
+    return [
+        Graph(edges, len(labels), labels=None if labels == tuple(range(len(labels))) else labels)
+    ]
+
+
+def _graphml(path: Path) -> list[Graph]:
+    return [as_graph(nx.read_graphml(path))]
+
+
+def _npz(path: Path) -> list[Graph]:
+    with np.load(path, allow_pickle=False) as file:
+        if "edge_index" in file:
+            edges = torch.from_numpy(file["edge_index"])
+            nodes = int(file["num_nodes"]) if "num_nodes" in file else int(edges.max()) + 1
+            return [as_graph((edges, nodes))]
+        if "format" not in file:
+            raise GraphError(
+                f"Expected a sparse matrix, or arrays edge_index and num_nodes, got arrays "
+                f"{', '.join(file.files)}"
+            )
+    return [as_graph(scipy.sparse.load_npz(path))]
+
+
+READERS: dict[str, Callable[[Path], list[Graph]]] = {
+    ".g6": _graph6,
+    ".graph6": _graph6,
+    ".s6": _graph6,
+    ".sparse6": _graph6,
+    ".edgelist": _edge_list,
+    ".edges": _edge_list,
+    ".txt": _edge_list,
+    ".csv": _edge_list,
+    ".graphml": _graphml,
+    ".npz": _npz,
+}

@@ -1,0 +1,55 @@
+"""Pictures: functions that take ``ax`` and return ``ax``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+
+
+def draw_complex(
+    K: SimplicialComplex,
+    ax: Axes | None = None,
+    *,
+    positions: ArrayLike | None = None,
+    colors: Sequence[Tensor | None] = (),
+) -> Axes:
+    """Draw vertices, edges and triangles in the plane.
+
+    Args:
+        K: The complex; simplices of dimension above 2 show by their triangles.
+        ax: Where to draw; a new figure unless said.
+        positions: Point of each vertex, (n_0, 2); a spring layout with a fixed seed unless said.
+        colors: Per dimension 0, 1, 2, the number of a color for each simplex, (n_k,), or None.
+    """
+    ax = ax or plt.subplots()[1]
+    if positions is None:
+        graph: nx.Graph[int] = nx.Graph(K.simplices(1).tolist())
+        graph.add_nodes_from(range(K.num_nodes))
+        layout = nx.spring_layout(graph, seed=0, iterations=200)
+        positions = [layout[i] for i in range(K.num_nodes)]
+    points = np.asarray(positions, dtype=float).reshape(-1, 2)
+    paint = [_paint(colors[k] if k < len(colors) else None, k) for k in range(3)]
+    triangles, edges = (points[K.simplices(k).cpu().numpy()] for k in (2, 1))
+    ax.add_collection(PolyCollection(list(triangles), facecolors=paint[2], alpha=0.35, zorder=1))
+    ax.add_collection(LineCollection(list(edges), colors=paint[1], linewidths=1.4, zorder=2))
+    ax.scatter(
+        points[:, 0], points[:, 1], c=paint[0], s=42, zorder=3, edgecolors="white", linewidths=0.8
+    )
+    ax.set_aspect("equal")
+    ax.margins(0.08)
+    ax.axis("off")
+    return ax
+
+
+def _paint(numbers: Tensor | None, k: int) -> Any:
+    if numbers is None:
+        return ("#1f2f4f", "#51658a", "#f28e2b")[k]
+    return plt.get_cmap("tab20")(numbers.cpu().numpy() % 20)
