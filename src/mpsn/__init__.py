@@ -9,6 +9,7 @@ network that passes messages between simplices sees what ordinary graph networks
 """
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
+from mpsn.datasets import read_graphs
 from mpsn.errors import MPSNError
 from mpsn.lifting import clique_complex, clique_complexes, lift_features
 
@@ -22,4 +23,5 @@ __all__ = [
     "clique_complexes",
     "collate",
     "lift_features",
+    "read_graphs",
 ]

@@ -1,5 +1,25 @@
 """Errors that say what was expected, what came, and what to do about it."""
 
+import zipfile
+import zlib
+from xml.etree.ElementTree import ParseError
+
+# What readers of zip archives, numpy headers, JSON and XML raise on damaged files.
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    LookupError,
+    RuntimeError,
+    ArithmeticError,
+    MemoryError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+    ParseError,
+)
+
 
 class MPSNError(ValueError):
     """Base of all errors that mpsn raises about its input."""

@@ -38,15 +38,12 @@ def from_simplices(
 
 
 def _vertex_table(rows: list[Sequence[int]]) -> Tensor:
-    try:
-        table = torch.tensor(rows)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ComplexError(f"Expected vertices as integers, got {rows[0]!r:.60}.") from error
-    if table.dtype != torch.int64:
+    array = np.array(rows)
+    if array.dtype.kind not in "iu":
         raise ComplexError(
             f"Expected vertices as integers, got {rows[0]!r:.60}; number them 0, 1, 2, ..."
         )
-    table = table.sort(dim=1).values
+    table = torch.from_numpy(array.astype(np.int64)).sort(dim=1).values
     repeated = (table[:, 1:] == table[:, :-1]).any(dim=1)
     if repeated.any():
         row = rows[int(repeated.nonzero()[0])]

@@ -74,10 +74,8 @@ def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialC
         )
     rows = [_permutation(K, k, order) for k in range(K.dim + 1)]
     position = [torch.argsort(row) for row in rows]
-    faces, signs = (
-        [],
-        [None if s is None else s[row] for s, row in zip(K._signs, rows, strict=False)],
-    )
+    signs = [None if s is None else s[row] for s, row in zip(K._signs, rows, strict=False)]
+    faces = []
     for k in range(1, K.dim + 1):
         table = position[k - 1][K.faces(k)[rows[k]]]
         vertices = position[0][K.simplices(k)[rows[k]]]
@@ -91,7 +89,7 @@ def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialC
         features if features is None or k > K.dim else features[rows[k]]
         for k, features in enumerate(K._x)
     )
-    if K.vertex_labels is not None:
+    if K.vertex_labels:
         out._labels = tuple(K.vertex_labels[i] for i in rows[0].tolist())
     return out
 

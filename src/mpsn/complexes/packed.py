@@ -2,7 +2,6 @@
 
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, overload
@@ -19,7 +18,7 @@ from mpsn.complexes.checks import (
     check_orientation,
 )
 from mpsn.complexes.complex import SimplicialComplex
-from mpsn.errors import ComplexError, FileError
+from mpsn.errors import UNREADABLE, ComplexError, FileError
 
 FORMAT = 1
 Index = slice | Sequence[int] | Tensor
@@ -126,14 +125,14 @@ class ComplexDataset(Sequence[SimplicialComplex]):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a dataset that :meth:`save` wrote, and check it as if it came from a stranger."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 meta = json.loads(str(file["meta"]))
                 parts = {
                     name: torch.from_numpy(file[name]) for name in file.files if name != "meta"
                 }
         except FileNotFoundError as error:
             raise FileError(f"Expected a dataset at {path}, found no file.") from error
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             raise FileError(
                 f"Expected a dataset written by ComplexDataset.save, got {path}, which is damaged "
                 f"or of another kind ({error}); write it again."
@@ -145,7 +144,7 @@ class ComplexDataset(Sequence[SimplicialComplex]):
             )
         try:
             return cls(_from_parts(parts, meta))
-        except (KeyError, IndexError, TypeError, RuntimeError, ComplexError) as error:
+        except UNREADABLE as error:
             raise FileError(f"Expected a sound dataset in {path}; {error}") from error
 
 

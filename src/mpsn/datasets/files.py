@@ -1,12 +1,10 @@
 """Graphs from files: graph6, sparse6, edge lists, GraphML and ``.npz``."""
 
 import os
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 import numpy as np
@@ -14,7 +12,7 @@ import scipy.sparse
 import torch
 
 from mpsn.complexes.graphs import Graph, as_graph
-from mpsn.errors import FileError, GraphError
+from mpsn.errors import UNREADABLE, FileError, GraphError
 
 
 def read_graphs(path: str | os.PathLike[str]) -> list[Graph]:
@@ -47,17 +45,7 @@ def read_graphs(path: str | os.PathLike[str]) -> list[Graph]:
         graphs = reader(path)
     except FileNotFoundError as error:
         raise FileError(f"Expected a graph file at {path}, found none.") from error
-    except (
-        OSError,
-        EOFError,
-        IndexError,
-        KeyError,
-        TypeError,
-        ValueError,
-        ParseError,
-        nx.NetworkXException,
-        zipfile.BadZipFile,
-    ) as error:
+    except (*UNREADABLE, nx.NetworkXException) as error:
         reason = f"{type(error).__name__}: {error}"
         raise FileError(
             f"Expected a sound {path.suffix} file, got {path}, which is damaged or of another "
@@ -102,7 +90,7 @@ def _graphml(path: Path) -> list[Graph]:
 
 
 def _npz(path: Path) -> list[Graph]:
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         if "edge_index" in file:
             edges = torch.from_numpy(file["edge_index"])
             nodes = int(file["num_nodes"]) if "num_nodes" in file else int(edges.max()) + 1
@@ -112,7 +100,8 @@ def _npz(path: Path) -> list[Graph]:
                 f"Expected a sparse matrix, or arrays edge_index and num_nodes, got arrays "
                 f"{', '.join(file.files)}"
             )
-    return [as_graph(scipy.sparse.load_npz(path))]
+        raw.seek(0)
+        return [as_graph(scipy.sparse.load_npz(raw))]
 
 
 READERS: dict[str, Callable[[Path], list[Graph]]] = {

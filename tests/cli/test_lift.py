@@ -1,0 +1,59 @@
+"""`mpsn lift` as a user runs it."""
+
+import json
+import sys
+
+import networkx as nx
+import pytest
+
+from mpsn.cli import main
+
+
+@pytest.fixture
+def mpsn(monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mpsn", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ending:
+            main()
+        out, err = capsys.readouterr()
+        return ending.value.code, out, err
+
+    return run
+
+
+def test_json(mpsn, tmp_path):
+    nx.write_graph6(nx.octahedral_graph(), tmp_path / "octahedron.g6")
+    code, out, _ = mpsn("lift", tmp_path / "octahedron.g6", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["graphs"] == [{"counts": [6, 12, 8], "euler": 2, "betti": [1, 0, 1]}]
+    assert 0 < found["seconds"] < 60
+
+
+def test_table_and_dimension(mpsn, tmp_path):
+    path = tmp_path / "graphs.g6"
+    path.write_bytes(b"".join(nx.to_graph6_bytes(nx.complete_graph(n)) for n in range(1, 51)))
+    code, out, _ = mpsn("lift", path, "--max-dim", 1)
+    assert code == 0
+    assert "graphs.g6: 50 graphs" in out
+    assert "40 780" in out  # the last row shown: K_40
+    assert "... and 10 more; --json prints all" in out
+    assert "seconds" in out
+
+
+def test_errors_are_one_line_and_exit_2(mpsn, tmp_path):
+    code, out, err = mpsn("lift", tmp_path / "none.g6")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: Expected a graph file")
+    assert err.count("\n") == 1
+    nx.write_graph6(nx.path_graph(2), tmp_path / "path.g6")
+    code, _, err = mpsn("lift", tmp_path / "path.g6", "--max-dim", -1)
+    assert code == 2
+    assert "max_dim >= 0" in err
+
+
+def test_help_teaches(mpsn):
+    code, out, _ = mpsn("lift", "--help")
+    assert code == 0
+    assert "Betti numbers" in out
+    assert "mpsn lift graphs.g6" in out

@@ -1,0 +1,166 @@
+"""The value itself: layout, access, equality, copies, and refusal of bad parts."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+
+from mpsn import SimplicialComplex
+from mpsn.errors import ComplexError
+
+TRIANGLE = [[[1, 0], [2, 0], [2, 1]], [[2, 1, 0]]]
+
+
+def filled_triangle() -> SimplicialComplex:
+    return SimplicialComplex(3, TRIANGLE, x=[torch.ones(3, 2), None, torch.ones(1, 4)], y=1)
+
+
+def test_layout_of_a_small_complex():
+    K = SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
+    assert (K.dim, K.counts) == (2, (4, 4, 1))
+    assert K.simplices(1).tolist() == [[0, 1], [0, 2], [1, 2], [2, 3]]
+    assert K.faces(1).tolist() == [[1, 0], [2, 0], [2, 1], [3, 2]]
+    assert K.faces(2).tolist() == [[2, 1, 0]]
+    assert repr(K) == "SimplicialComplex(dim=2, counts=(4, 4, 1))"
+
+
+def test_the_empty_complex():
+    K = SimplicialComplex()
+    assert (K.dim, K.counts, K.num_complexes) == (-1, (), 1)
+    assert K.simplices(0).shape == (0, 1)
+    assert K.faces(2).shape == (0, 3)
+    assert K.betti_numbers() == ()
+    assert K.euler_number() == 0
+    assert SimplicialComplex.from_simplices([]) == K
+
+
+def test_isolated_vertices_and_missing_dimensions():
+    K = SimplicialComplex(5)
+    assert (K.dim, K.counts) == (0, (5,))
+    assert K.faces(0).shape == (5, 0)
+    assert K.simplices(7).shape == (0, 8)
+    assert K.batch(3).shape == (0,)
+    assert K.betti_numbers() == (5,)
+
+
+def test_trailing_empty_tables_are_dropped():
+    K = SimplicialComplex(2, [[[1, 0]], torch.zeros(0, 3, dtype=torch.int64)])
+    assert K.dim == 1
+    assert SimplicialComplex.from_simplices([[0, 1]]) == K
+
+
+def test_features_may_reach_above_the_dimension_if_they_are_empty():
+    K = SimplicialComplex(2, x=[torch.ones(2, 3), torch.zeros(0, 3)])
+    assert [x.shape for x in K.x] == [(2, 3), (0, 3)]
+    assert SimplicialComplex(2, x=[torch.ones(2, 3)]) == K
+
+
+def test_equality_means_equality():
+    K = filled_triangle()
+    assert filled_triangle() == K
+    assert K.replace(y=2) != K
+    assert K.replace(y=1.0) != K  # another type is another label
+    assert K.flip({1: torch.tensor([True, False, False])}) != K
+    assert K.replace(vertex_labels="abc") != K
+    assert K.replace(x=[torch.zeros(3, 2), None, torch.ones(1, 4)]) != K
+    assert K != "triangle"
+    flipped_twice = K.flip({1: torch.ones(3, dtype=bool)}).flip({1: torch.ones(3, dtype=bool)})
+    assert flipped_twice == K
+    with pytest.raises(TypeError):
+        hash(K)
+
+
+@pytest.mark.parametrize(
+    "through",
+    [copy.copy, copy.deepcopy, lambda K: pickle.loads(pickle.dumps(K)), lambda K: K.cpu()],
+)
+def test_copies_and_pickles(through):
+    K = filled_triangle().replace(vertex_labels=["a", "b", "c"])
+    assert through(K) == K
+    assert through(K) is not K
+
+
+def test_deep_copies_share_no_memory():
+    K = filled_triangle()
+    twin = copy.deepcopy(K)
+    twin.x[0].zero_()
+    assert K.x[0].sum() == 6
+
+
+def test_unknown_attributes_are_attribute_errors():
+    assert not hasattr(filled_triangle(), "edge_index")
+    with pytest.raises(AttributeError, match="no attribute 'edgeindex'"):
+        _ = filled_triangle().edgeindex
+
+
+def test_to_changes_every_tensor():
+    K = filled_triangle().flip({2: torch.tensor([True])}).to("meta")
+    tensors = [*K._faces, *K._ptr, *(x for x in K.x if x is not None), K.y, K.orientation(2)]
+    assert {t.device.type for t in tensors} == {"meta"}
+
+
+def test_survives_torch_compile():
+    K = filled_triangle()
+
+    @torch.compile(backend="eager", fullgraph=True)
+    def spread(K, h):
+        return h[K.faces(2)].sum(1) + K.simplices(2).shape[0]
+
+    h = torch.randn(3, 2)
+    torch.testing.assert_close(spread(K, h), h.sum(0, keepdim=True) + 1)
+
+
+@pytest.mark.parametrize(
+    ("faces", "message"),
+    [
+        ([[[1, 0, 2]]], r"face table 1 of shape \(n, 2\), got \(1, 3\)"),
+        ([[[1.0, 0.0]]], "of integers, got torch.float32; use int64"),
+        ([["ab"]], "table of integers"),
+        ([[[3, 0]]], "indices from 0 to 3; the complex is not closed"),
+        ([[[-1, 0]]], "indices from -1 to 0"),
+        ([[[0, 1]]], "ascending order"),
+        ([[[1, 1]]], "ascending order, none twice"),
+        ([[[1, 0], [1, 0]]], "every simplex once, got repeated rows in face table 1"),
+        ([TRIANGLE[0][:2], [[1, 1, 0]]], "closed"),
+        ([TRIANGLE[0], [[0, 1, 2]]], "closed: column i omits vertex i, got row 0"),
+        ([TRIANGLE[0], [[2, 2, 0]]], "closed"),
+        ([TRIANGLE[0], [[2, 1, 0], [2, 1, 0]]], "repeated rows in face table 2"),
+    ],
+)
+def test_bad_face_tables(faces, message):
+    with pytest.raises(ComplexError, match=message):
+        SimplicialComplex(3, faces)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"x": [torch.ones(2, 1)]}, r"x\[0\] of shape \(3, F\).*got \(2, 1\)"),
+        ({"x": [torch.ones(3)]}, r"x\[0\] of shape"),
+        ({"x": [None, None, None, torch.ones(1, 1)]}, r"x\[3\] of shape \(0, F\)"),
+        ({"x": [torch.tensor([[1.0], [float("nan")], [1.0]])]}, "NaN or infinity.*row 1"),
+        ({"x": [torch.full((3, 1), float("inf"))]}, "NaN or infinity"),
+        ({"x": [torch.ones(3, 1, device="meta")]}, "one device, got cpu, meta"),
+        ({"orientation": [None, torch.ones(2)]}, r"signs ±1 of shape \(3,\) in dimension 1"),
+        ({"orientation": [None, torch.tensor([1, 0, 1])]}, "signs ±1"),
+        ({"orientation": [torch.tensor([1, -1, 1])]}, "every vertex"),
+        ({"vertex_labels": ["a"]}, "Expected 3 vertex labels, got 1"),
+    ],
+)
+def test_bad_parts(parts, message):
+    with pytest.raises(ComplexError, match=message):
+        SimplicialComplex(3, TRIANGLE, **parts)
+
+
+def test_negative_dimensions_and_sizes_are_refused():
+    with pytest.raises(ComplexError, match="num_vertices >= 0, got -1"):
+        SimplicialComplex(-1)
+    with pytest.raises(ComplexError, match="k >= 0, got -1"):
+        filled_triangle().simplices(-1)
+
+
+def test_tables_on_two_devices_are_refused():
+    table = torch.tensor([[1, 0], [2, 0], [2, 1]])
+    with pytest.raises(ComplexError, match="one device, got cpu, meta; move them"):
+        SimplicialComplex(3, [table, torch.tensor([[2, 1, 0]], device="meta")])

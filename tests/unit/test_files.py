@@ -1,0 +1,123 @@
+"""Every file format, whole, damaged and empty."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpsn import clique_complex, clique_complexes
+from mpsn.datasets import read_graphs
+from mpsn.datasets.files import READERS
+from mpsn.errors import FileError
+from mpsn.testing import graphs
+
+KARATE = nx.karate_club_graph()
+
+
+def write(graph, path):
+    """Write a graph in the format its path's ending says."""
+    suffix = path.suffix
+    if suffix in (".g6", ".graph6"):
+        nx.write_graph6(graph, path)
+    elif suffix in (".s6", ".sparse6"):
+        nx.write_sparse6(graph, path)
+    elif suffix == ".graphml":
+        nx.write_graphml(graph, path)
+    elif suffix == ".npz":
+        scipy.sparse.save_npz(path, nx.to_scipy_sparse_array(graph, weight=None))
+    else:
+        between = "," if suffix == ".csv" else " "
+        lines = [f"{u}{between}{v}{between}0.5" for u, v in graph.edges()]
+        path.write_text("\n".join(["# a comment", *lines, "% another", ""]))
+    return path
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_every_format_reads_the_same_graph(tmp_path, suffix):
+    (graph,) = read_graphs(write(KARATE, tmp_path / f"karate{suffix}"))
+    expected = clique_complex(KARATE, max_dim=None)
+    found = clique_complex(graph, max_dim=None)
+    assert found.counts == expected.counts
+    assert nx.is_isomorphic(found.to_networkx(), KARATE)
+
+
+@pytest.mark.parametrize("suffix", [".g6", ".s6"])
+@pytest.mark.parametrize("header", [True, False])
+def test_many_graphs_in_a_file(tmp_path, suffix, header):
+    items = [nx.gnp_random_graph(n, 0.5, seed=n) for n in (1, 5, 20, 70)]
+    to_bytes = nx.to_graph6_bytes if suffix == ".g6" else nx.to_sparse6_bytes
+    path = tmp_path / f"many{suffix}"
+    path.write_bytes(b"".join(to_bytes(graph, header=header) for graph in items))
+    assert list(clique_complexes(read_graphs(path))) == list(clique_complexes(items))
+
+
+def test_names_in_an_edge_list(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text("ann bob\nbob carl 7 weights\n\ndora\n")
+    K = clique_complex(read_graphs(path)[0])
+    assert K.vertex_labels == ("ann", "bob", "carl", "dora")
+    assert K.counts == (4, 2)
+    path.write_text("1000000000000 3\n3 5")
+    K = clique_complex(read_graphs(path)[0])
+    assert K.vertex_labels == (3, 5, 10**12)
+    assert K.simplices(1).tolist() == [[0, 1], [0, 2]]
+
+
+def test_arrays_in_an_npz(tmp_path):
+    path = tmp_path / "arrays.npz"
+    np.savez(path, edge_index=np.array([[0, 1], [1, 2]]), num_nodes=4)
+    assert clique_complex(read_graphs(path)[0]).counts == (4, 2)
+    np.savez(path, edge_index=np.array([[0, 1], [1, 2]]))
+    assert clique_complex(read_graphs(path)[0]).counts == (3, 2)
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_empty_and_missing_files(tmp_path, suffix):
+    path = tmp_path / f"graph{suffix}"
+    with pytest.raises(FileError, match="found none"):
+        read_graphs(path)
+    path.write_bytes(b"")
+    with pytest.raises(FileError, match="Expected"):
+        read_graphs(path)
+
+
+@pytest.mark.parametrize("suffix", [".g6", ".graphml", ".npz"])
+def test_truncated_files(tmp_path, suffix):
+    path = write(KARATE, tmp_path / f"karate{suffix}")
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(FileError, match="damaged or of another kind"):
+        read_graphs(path)
+
+
+@pytest.mark.parametrize("suffix", READERS)
+@given(noise=st.binary(max_size=60))
+def test_noise_is_an_error_or_a_graph(tmp_path_factory, suffix, noise):
+    path = tmp_path_factory.mktemp("noise") / f"noise{suffix}"
+    path.write_bytes(noise)
+    try:
+        found = read_graphs(path)
+    except FileError:
+        return
+    assert all(graph.num_nodes >= 0 for graph in found)
+
+
+@given(graphs(max_nodes=8))
+def test_graph6_round_trip(tmp_path_factory, graph):
+    path = write(graph, tmp_path_factory.mktemp("g6") / "graph.g6")
+    assert clique_complex(read_graphs(path)[0], None) == clique_complex(graph, None)
+
+
+def test_other_endings_and_contents(tmp_path):
+    with pytest.raises(FileError, match=r"ending in \.g6.*got 'graph\.docx'"):
+        read_graphs(tmp_path / "graph.docx")
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(FileError, match="edge_index and num_nodes, got arrays a"):
+        read_graphs(tmp_path / "other.npz")
+    np.savez(tmp_path / "pickle.npz", edge_index=np.array([print], dtype=object))
+    with pytest.raises(FileError, match="damaged or of another kind"):
+        read_graphs(tmp_path / "pickle.npz")
+    (tmp_path / "folder.g6").mkdir()
+    with pytest.raises(FileError, match="Is a directory"):
+        read_graphs(tmp_path / "folder.g6")
