@@ -16,7 +16,8 @@ test: $(READY)
 	$(BIN)/pytest
 
 bench: $(READY)
-	$(BIN)/pytest benchmarks -p no:doctest -s
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	$(BIN)/pytest benchmarks -o addopts= --benchmark-only --benchmark-columns=min,median,rounds -s
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -8,13 +8,12 @@ from mpsn.complexes.homology import (
     harmonic_basis,
     hodge_decomposition,
 )
+from mpsn.complexes.incidence import by_face, degrees, incidence_signs
 from mpsn.complexes.operators import (
     Adjacency,
     adjacency,
     boundary_matrix,
-    degrees,
     hodge_laplacian,
-    incidence_signs,
 )
 from mpsn.complexes.orientation import flip, permute
 from mpsn.complexes.packed import ComplexDataset
@@ -27,6 +26,7 @@ __all__ = [
     "adjacency",
     "betti_numbers",
     "boundary_matrix",
+    "by_face",
     "collate",
     "degrees",
     "flip",

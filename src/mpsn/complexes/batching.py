@@ -2,11 +2,10 @@
 
 from collections.abc import Hashable, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch
 
 from mpsn.complexes.checks import check_same_device
 from mpsn.errors import ComplexError
@@ -209,30 +208,3 @@ def take(union: "SimplicialComplex", index: Tensor) -> "SimplicialComplex":
         signs=[None if s is None else s[at[k][0]] for k, s in enumerate(union._signs)],
         labels=labels,
     )
-
-
-class Store:
-    """What PyG's ``DataLoader`` reads from a complex and writes into a batch.
-
-    PyG collates attribute by attribute. A complex shows it one attribute, itself; writing the list
-    of them makes the union.
-    """
-
-    _key = None
-
-    def __init__(self, owner: "SimplicialComplex") -> None:
-        self._owner = owner
-
-    def keys(self) -> list[str]:
-        """Name the one attribute."""
-        return ["complex"]
-
-    def __getitem__(self, key: str) -> Any:
-        return self._owner.to_list() if isinstance(self._owner, Batch) else self._owner
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        if isinstance(value, list):
-            value = collate(
-                [K for item in value for K in (item if isinstance(item, list) else [item])]
-            )
-        self._owner.__dict__.update(value.__dict__)

@@ -1,12 +1,11 @@
 """The one data type: a simplicial complex as a short list of dense face tables."""
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
-from torch_geometric.data.data import BaseData
 
 from mpsn.complexes import batching, convert, homology, operators, orientation
 from mpsn.complexes.checks import (
@@ -16,13 +15,14 @@ from mpsn.complexes.checks import (
     check_orientation,
     check_same_device,
 )
+from mpsn.complexes.pyg import PyGValue
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-class SimplicialComplex(BaseData):
+class SimplicialComplex(PyGValue):
     r"""A simplicial complex, with optional features, labels and orientation.
 
     A :math:`k`-simplex has exactly :math:`k+1` faces, so a complex is a list of face tables:
@@ -56,6 +56,8 @@ class SimplicialComplex(BaseData):
         >>> K == SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
         True
     """
+
+    _tensors = ("_faces", "_ptr", "_x", "_y", "_y_ptr", "_signs")
 
     _faces: tuple[Tensor, ...]
     _ptr: tuple[Tensor, ...]
@@ -258,6 +260,10 @@ class SimplicialComplex(BaseData):
         """
         return torch.repeat_interleave(self.ptr(k).diff(), output_size=self.count(k))
 
+    @classmethod
+    def _join(cls, items: "list[SimplicialComplex]") -> "SimplicialComplex":
+        return batching.collate(items)
+
     def to_list(self) -> "list[SimplicialComplex]":
         """Take a union apart into its complexes."""
         return batching.split(self)
@@ -352,23 +358,7 @@ class SimplicialComplex(BaseData):
         """Split a cochain; see :func:`mpsn.complexes.hodge_decomposition`."""
         return homology.hodge_decomposition(self, k, cochain)
 
-    # Python and PyG protocols --------------------------------------------------------------
-
-    def apply(self, func: Callable[[Tensor], Tensor], *args: str) -> Self:
-        """Return a complex with ``func`` applied to every tensor.
-
-        ``to``, ``cpu``, ``cuda``, ``clone``, ``detach`` and ``pin_memory`` come from PyG's base
-        class by way of this method.
-        """
-
-        def each(tensors: tuple[Tensor | None, ...]) -> tuple[Any, ...]:
-            return tuple(None if tensor is None else func(tensor) for tensor in tensors)
-
-        out = copy.copy(self)
-        out._faces, out._ptr = each(self._faces), each(self._ptr)
-        out._x, out._signs = each(self._x), each(self._signs)
-        out._y, out._y_ptr = each((self._y, self._y_ptr))
-        return out
+    # Comparing and showing -----------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
         """Tell whether structure, features, labels, orientation and vertex names all agree."""
@@ -401,30 +391,6 @@ class SimplicialComplex(BaseData):
         if self.device.type != "cpu":
             parts.append(f"device='{self.device}'")
         return f"SimplicialComplex({', '.join(parts)})"
-
-    # PyG's base class leaves these open; a complex is a plain Python object.
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
-
-    def __getattr__(self, key: str) -> Any:
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{key}'")
-
-    def __copy__(self) -> Self:
-        out = type(self).__new__(type(self))
-        out.__dict__.update(self.__dict__)
-        return out
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.clone()  # type: ignore[no-any-return]
-
-    @property
-    def stores(self) -> "list[batching.Store]":
-        """What PyG's collate reads and writes."""
-        return [batching.Store(self)]
-
-    def stores_as(self, data: Self) -> Self:
-        """Take on the layout of another complex; all have one."""
-        return self
 
 
 def _device_of(x: Sequence[Tensor | None] | None) -> torch.device:

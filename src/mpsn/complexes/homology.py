@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn.complexes.operators import boundary_matrix, incidence_signs
+from mpsn.complexes.incidence import by_face, incidence_signs
+from mpsn.complexes.operators import boundary_matrix
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
@@ -40,34 +41,13 @@ def betti_numbers(K: "SimplicialComplex") -> tuple[int, ...]:
     ranks = [0]
     cleared = np.zeros(K.count(0), dtype=np.bool_)
     for k in range(K.dim):
-        table = K.faces(k + 1).cpu().numpy()
-        signs = incidence_signs(K, k + 1).cpu().numpy()
-        entries, values, ptr = _transpose(table, signs, n[k])
-        rank, cleared = _rank_of_coboundary(entries, values, ptr, cleared, n[k + 1])
+        order, ptr = by_face(K.faces(k + 1).cpu(), n[k])
+        values = incidence_signs(K, k + 1).cpu().reshape(-1)[order]
+        cofaces, signs = (order // (k + 2)).numpy(), values.to(torch.int64).numpy()
+        rank, cleared = _rank_of_coboundary(cofaces, signs, ptr.numpy(), cleared, n[k + 1])
         ranks.append(rank)
     ranks.append(0)
     return tuple(n[k] - ranks[k] - ranks[k + 1] for k in range(len(n)))
-
-
-@numba.njit(cache=True)
-def _transpose(
-    table: NDArray[np.int64], signs: NDArray[np.int8], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each face, its co-faces in ascending order with their signs."""
-    ptr = np.zeros(n + 1, np.int64)
-    for face in table.flat:
-        ptr[face + 1] += 1
-    ptr = np.cumsum(ptr)
-    at = ptr[:-1].copy()
-    entries = np.empty(table.size, np.int64)
-    values = np.empty(table.size, np.int64)
-    for s in range(table.shape[0]):
-        for i in range(table.shape[1]):
-            face = table[s, i]
-            entries[at[face]] = s
-            values[at[face]] = signs[s, i]
-            at[face] += 1
-    return entries, values, ptr
 
 
 @numba.njit(cache=True)

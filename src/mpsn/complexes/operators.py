@@ -1,10 +1,12 @@
 """Matrices and adjacencies, all read off the face tables."""
 
+import warnings
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from mpsn.complexes.incidence import by_face, degrees, incidence_signs
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
@@ -26,26 +28,6 @@ class Adjacency(NamedTuple):
     sender: Tensor
     shared: Tensor | None
     sign: Tensor
-
-
-def incidence_signs(K: "SimplicialComplex", k: int) -> Tensor:
-    """Return the sign of every entry of the face table of dimension k, (n_k, k+1) int8.
-
-    This is (-1)^i in column i for the canonical orientation (Definition 3 of the paper), times the
-    signs of the simplex and of its face.
-    """
-    table = K.faces(k)
-    if k == 0:
-        return torch.ones_like(table, dtype=torch.int8)
-    columns = torch.ones(k + 1, dtype=torch.int8, device=K.device)
-    columns[1::2] = -1
-    signs = columns.expand(table.shape)
-    above, below = K._signs[k] if k <= K.dim else None, K._signs[k - 1] if k - 1 <= K.dim else None
-    if above is not None:
-        signs = signs * above[:, None]
-    if below is not None:
-        signs = signs * below[table]
-    return signs
 
 
 def boundary_matrix(
@@ -72,13 +54,12 @@ def boundary_matrix(
         raise ComplexError(
             f"Expected k >= 1 for a boundary matrix, got {k}: vertices have no faces."
         )
-    dtype = dtype or torch.get_default_dtype()
     table = K.faces(k)
-    columns = torch.arange(K.count(k), device=K.device)[:, None].expand(table.shape)
-    index = torch.stack([table.reshape(-1), columns.reshape(-1)])
-    values = incidence_signs(K, k) if signed else torch.ones_like(table)
+    order, _ = by_face(table, K.count(k - 1))
+    index = torch.stack([table.reshape(-1)[order], order // (k + 1)])
+    values = incidence_signs(K, k).reshape(-1)[order] if signed else torch.ones_like(order)
     shape = (K.count(k - 1), K.count(k))
-    return _sparse(index, values.reshape(-1).to(dtype), shape).coalesce()
+    return _sparse(index, values.to(dtype or torch.get_default_dtype()), shape)
 
 
 def hodge_laplacian(
@@ -123,60 +104,79 @@ def hodge_laplacian(
     if part not in ("full", "up", "down"):
         raise ComplexError(f"Expected part 'full', 'up' or 'down', got {part!r}.")
     n = K.count(k)
-    dtype = dtype or torch.get_default_dtype()
-    parts = []
-    if part != "up":
-        parts.append(_down_entries(K, k, normalized))
-    if part != "down":
-        parts.append(_up_entries(K, k, normalized))
-    index = torch.cat([index for index, _ in parts], dim=1)
-    values = torch.cat([values for _, values in parts])
-    total = _sparse(index, values, (n, n)).coalesce()
+    down, up = _down_block(K, k, normalized), _up_block(K, k, normalized)
+    if part == "up":
+        down = _Block(*(side[:, :0] for side in down))
+    if part == "down":
+        up = _Block(*(side[:0] for side in up))
+    left, right = _factors(down, up, n, K.count(k - 1) if k else 0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        total = torch.sparse.mm(left, right).coalesce()
     keep = total.values() != 0  # upper and lower pairs cancel
-    values = total.values()[keep].to(dtype)
-    return _sparse(total.indices()[:, keep], values, (n, n), is_coalesced=True)
+    values = total.values()[keep].to(dtype or torch.get_default_dtype())
+    return _sparse(total.indices()[:, keep], values, (n, n))
 
 
-def _down_entries(K: "SimplicialComplex", k: int, normalized: bool) -> tuple[Tensor, Tensor]:
-    pairs, table = adjacency(K, k, "lower"), K.faces(k)
-    values = pairs.sign.to(torch.float64)
-    diagonal = torch.full((K.count(k),), table.shape[1], dtype=torch.float64, device=K.device)
-    if normalized and k:
-        degree = degrees(K, k).clamp(min=1).to(torch.float64)
-        around = torch.zeros(K.count(k - 1), dtype=torch.float64, device=K.device)
-        around.index_add_(0, table.reshape(-1), degree.repeat_interleave(k + 1))
-        weight = 1 / ((k + 1) * around)  # of every face; infinite where no simplex will ask
-        values = degree[pairs.receiver] * values * weight[pairs.shared]
-        diagonal = degree * weight[table].sum(dim=1)
-    return _with_diagonal(pairs, values, diagonal)
+class _Block(NamedTuple):
+    """Two matrices X and Y with the nonzero entries of a face table, or of its transpose."""
+
+    table: Tensor
+    x: Tensor
+    y: Tensor
 
 
-def _up_entries(K: "SimplicialComplex", k: int, normalized: bool) -> tuple[Tensor, Tensor]:
-    pairs = adjacency(K, k, "upper")
-    values, diagonal = pairs.sign.to(torch.float64), degrees(K, k).to(torch.float64)
-    if normalized:
-        share, degree = (1.0 if k == 0 else 1 / (k + 2)), diagonal.clamp(min=1)
-        values, diagonal = share * values / degree[pairs.sender], share * diagonal / degree
-    return _with_diagonal(pairs, values, diagonal)
+def _down_block(K: "SimplicialComplex", k: int, normalized: bool) -> _Block:
+    """Return X and Y, (n_k, n_{k-1}), with X Yᵀ the part of the Laplacian below."""
+    table, sign = K.faces(k), incidence_signs(K, k).to(torch.float64)
+    if not normalized or k == 0:
+        return _Block(table, sign, sign)
+    degree = degrees(K, k).clamp(min=1).to(torch.float64)
+    around = torch.zeros(K.count(k - 1), dtype=torch.float64, device=K.device)
+    around.index_add_(0, table.reshape(-1), degree.repeat_interleave(k + 1))
+    return _Block(table, sign * degree[:, None], sign / ((k + 1) * around[table]))
 
 
-def _with_diagonal(pairs: Adjacency, values: Tensor, diagonal: Tensor) -> tuple[Tensor, Tensor]:
-    at = torch.arange(len(diagonal), device=diagonal.device)
-    index = torch.stack([torch.cat([pairs.receiver, at]), torch.cat([pairs.sender, at])])
-    return index, torch.cat([values, diagonal])
+def _up_block(K: "SimplicialComplex", k: int, normalized: bool) -> _Block:
+    """Return X and Y, (n_k, n_{k+1}), with X Yᵀ the part of the Laplacian above."""
+    table, sign = K.faces(k + 1), incidence_signs(K, k + 1).to(torch.float64)
+    if not normalized:
+        return _Block(table, sign, sign)
+    share, degree = (1.0 if k == 0 else 1 / (k + 2)), degrees(K, k).to(torch.float64)
+    return _Block(table, sign * share, sign / degree[table])
 
 
-def _sparse(
-    index: Tensor, values: Tensor, shape: tuple[int, ...], is_coalesced: bool | None = None
-) -> Tensor:
-    return torch.sparse_coo_tensor(
-        index, values, shape, check_invariants=False, is_coalesced=is_coalesced
-    )
+def _factors(down: _Block, up: _Block, n: int, below: int) -> tuple[Tensor, Tensor]:
+    """Return [X X'] and [Y Y']ᵀ, whose product sums both parts as it goes.
+
+    Entries are written to their places in row order: sorting them would cost more than the
+    product. Row σ of the first holds σ's faces, then its co-faces.
+    """
+    device, w, inner = down.table.device, down.table.shape[1], below + len(up.table)
+    faces, columns = down.table.sort(dim=1)
+    order, ptr = by_face(up.table, n)
+    owner = up.table.reshape(-1)[order]
+    row = torch.arange(n, device=device)[:, None]
+    at_faces = row * w + ptr[:-1, None] + torch.arange(w, device=device)
+    at_cofaces = torch.arange(len(order), device=device) + (owner + 1) * w
+    index = torch.empty((2, n * w + len(order)), dtype=torch.int64, device=device)
+    x = torch.empty(index.shape[1], dtype=torch.float64, device=device)
+    index[0, at_faces], index[0, at_cofaces] = row.expand_as(faces), owner
+    index[1, at_faces], index[1, at_cofaces] = faces, below + order // max(1, up.table.shape[1])
+    x[at_faces], x[at_cofaces] = down.x.gather(1, columns), up.x.reshape(-1)[order]
+
+    order, _ = by_face(down.table, below)
+    simplices, columns = up.table.sort(dim=1)
+    coface = torch.arange(below, inner, device=device)[:, None].expand_as(simplices)
+    rows = torch.cat([down.table.reshape(-1)[order], coface.reshape(-1)])
+    cols = torch.cat([order // max(1, w), simplices.reshape(-1)])
+    y = torch.cat([down.y.reshape(-1)[order], up.y.gather(1, columns).reshape(-1)])
+    return _sparse(index, x, (n, inner)), _sparse(torch.stack([rows, cols]), y, (inner, n))
 
 
-def degrees(K: "SimplicialComplex", k: int) -> Tensor:
-    """Return the number of co-faces of each k-simplex, (n_k,) int64."""
-    return torch.bincount(K.faces(k + 1).reshape(-1), minlength=K.count(k))
+def _sparse(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a sparse matrix from entries that are in row order already."""
+    return torch.sparse_coo_tensor(index, values, shape, check_invariants=False, is_coalesced=True)
 
 
 def adjacency(K: "SimplicialComplex", k: int, kind: Kind) -> Adjacency:
@@ -234,15 +234,13 @@ def _upper(K: "SimplicialComplex", k: int) -> Adjacency:
 
 def _lower(K: "SimplicialComplex", k: int) -> Adjacency:
     table = K.faces(k)
-    face, order = table.reshape(-1).sort(stable=True)  # incidences grouped by face
-    simplex = order // max(1, k + 1)
+    order, ptr = by_face(table, K.count(k - 1) if k else 0)
+    face, simplex = table.reshape(-1)[order], order // max(1, k + 1)
     sign = incidence_signs(K, k).reshape(-1)[order]
-    sizes = torch.bincount(face, minlength=K.count(k - 1) if k else 0)
-    starts = sizes.cumsum(0) - sizes
-    others = sizes[face] - 1  # partners of each incidence
+    others = ptr.diff()[face] - 1  # partners of each incidence
     receiver = torch.repeat_interleave(others)
-    nth = torch.arange(receiver.numel(), device=K.device) - (others.cumsum(0) - others)[receiver]
-    sender = starts[face][receiver] + nth
+    shift = ptr[face] - others.cumsum(0) + others
+    sender = torch.arange(len(receiver), device=K.device) + shift[receiver]
     sender += sender >= receiver  # pass over itself
     return Adjacency(
         simplex[receiver], simplex[sender], face[receiver], sign[receiver] * sign[sender]
