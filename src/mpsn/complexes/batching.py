@@ -166,45 +166,56 @@ def split(union: "SimplicialComplex") -> "list[SimplicialComplex]":
     return out
 
 
-def take(union: "SimplicialComplex", index: Tensor) -> "SimplicialComplex":
+def cut_table(union: "SimplicialComplex") -> Tensor:
+    """Return where the rows of each complex start, and how many they are, (2, D, complexes).
+
+    The D kinds of rows are the simplices of each dimension, then the labels if there are any.
+    """
+    kinds = union._ptr if union._y_ptr is None else (*union._ptr, union._y_ptr)
+    cuts = torch.stack(kinds)  # (D, complexes + 1)
+    return torch.stack([cuts[:, :-1], cuts.diff(dim=1)])
+
+
+def take(union: "SimplicialComplex", table: Tensor, index: Tensor) -> "SimplicialComplex":
     """Return the union of the complexes ``index`` of a union, in that order, by gathers alone.
 
     Args:
         union: A disjoint union of complexes.
+        table: Its :func:`cut_table`.
         index: Which ones, (B,) int64 on the device of the union; repeats are welcome.
     """
     from mpsn.complexes.complex import SimplicialComplex
 
     depth = len(union._ptr)
-    cuts = torch.stack(union._ptr if union._y_ptr is None else (*union._ptr, union._y_ptr))
-    old = cuts[:, index]  # (depth [+ 1], B)
-    sizes = cuts[:, index + 1] - old
-    new = torch.nn.functional.pad(sizes.cumsum(1), (1, 0))
-    totals = new[:, -1].tolist()
-    shift = old - new[:, :-1]
+    old, sizes = table[:, :, index]  # (D, B)
+    kinds, many = sizes.shape
+    ptr = torch.zeros((kinds, many + 1), dtype=torch.int64, device=union.device)
+    torch.cumsum(sizes, 1, out=ptr[:, 1:])
+    totals: list[int] = ptr[:, -1].tolist()
 
-    def rows(k: int) -> tuple[Tensor, Tensor]:
-        owner = torch.repeat_interleave(sizes[k], output_size=totals[k])
-        return torch.arange(totals[k], device=union.device) + shift[k][owner], owner
+    # All kinds of rows in one go: row p of the whole belongs to (kind, complex) = owner[p].
+    flat = sizes.reshape(-1)
+    owner = torch.repeat_interleave(flat, output_size=sum(totals))
+    shift = old.reshape(-1) - flat.cumsum(0) + flat
+    rows = (torch.arange(len(owner), device=union.device) + shift[owner]).split(totals)
+    moved = (old - ptr[:, :-1]).reshape(-1)  # how far the simplices of each kind move down
+    first, last = totals[0], sum(totals[:depth])
+    down = moved[owner[first:last] - many].split(totals[1:depth])  # those one dimension below
 
-    at = [rows(k) for k in range(depth)]
+    nothing = rows[0][:0]
     labels = None
     if union._labels is not None:
-        labels = tuple(union._labels[i] for i in at[0][0].tolist())
-    y = y_ptr = None
-    if union._y is not None:
-        y, y_ptr = union._y[rows(depth)[0]], new[depth]
-    nothing = torch.zeros(0, dtype=torch.int64, device=union.device)
+        labels = tuple(union._labels[i] for i in rows[0].tolist())
     return SimplicialComplex._trusted(
-        [union._faces[k - 1][at[k][0]] - shift[k - 1][at[k][1]][:, None] for k in range(1, depth)],
-        list(new[:depth]),
-        num_vertices=totals[0],
+        [union._faces[k - 1][rows[k]] - down[k - 1][:, None] for k in range(1, depth)],
+        ptr[:depth].unbind(),
+        num_vertices=first,
         x=[
-            None if x is None else x[at[k][0] if k < depth else nothing]
+            None if x is None else x[rows[k] if k < depth else nothing]
             for k, x in enumerate(union._x)
         ],
-        y=y,
-        y_ptr=y_ptr,
-        signs=[None if s is None else s[at[k][0]] for k, s in enumerate(union._signs)],
+        y=None if union._y is None else union._y[rows[depth]],
+        y_ptr=None if union._y is None else ptr[depth],
+        signs=[None if s is None else s[rows[k]] for k, s in enumerate(union._signs)],
         labels=labels,
     )

@@ -1,6 +1,8 @@
 """Graphs of every kind people have, as one: cleaned edges, offsets, features."""
 
+from bisect import bisect_right
 from collections.abc import Hashable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -130,16 +132,17 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
     if not read:
         return CleanGraphs(torch.zeros((0, 2), dtype=torch.int64, device=where), ptr, (), None)
     ends = torch.cat([graph.edge_index for graph in read], dim=1).to(where, torch.int64)
-    owner = torch.repeat_interleave(torch.tensor(sizes), output_size=ends.shape[1]).to(where)
     ptr = ptr.to(where)
+    limit: Tensor | int = nodes[0]
     if len(read) > 1:
+        many = torch.tensor(sizes, device=where)
+        owner = torch.repeat_interleave(many, output_size=ends.shape[1])
         limit = torch.tensor(nodes, device=where)[owner]
-        outside = (ends < 0) | (ends >= limit)
-        ends = ends + ptr[owner]
-    else:
-        outside = (ends < 0) | (ends >= nodes[0])
+    outside = (ends < 0) | (ends >= limit)
     if bool(outside.any()):
-        _refuse_ends(outside, owner, read)
+        _refuse_ends(outside, read)
+    if len(read) > 1:
+        ends = ends + ptr[owner]
     _check_data(read)
     wanted = any(graph.edge_attr is not None for graph in read)
     if wanted or where.type != "cpu":
@@ -148,12 +151,12 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
     return CleanGraphs(torch.from_numpy(_clean(ends.numpy(), sum(nodes))), ptr, read, None)
 
 
-def _refuse_ends(outside: Tensor, owner: Tensor, graphs: Sequence[Graph]) -> None:
+def _refuse_ends(outside: Tensor, graphs: Sequence[Graph]) -> None:
     column = int(outside.any(dim=0).nonzero()[0])
-    number = int(owner[column])
+    ends = list(accumulate(graph.edge_index.shape[1] for graph in graphs))
+    number = bisect_right(ends, column)
     graph = graphs[number]
-    position = column - sum(g.edge_index.shape[1] for g in graphs[:number])
-    edge = graph.edge_index[:, position].tolist()
+    edge = graph.edge_index[:, column - ends[number]].tolist()
     which = f" in graph {number}" if len(graphs) > 1 else ""
     remedy = "number vertices from 0" if min(edge) < 0 else f"use num_nodes >= {max(edge) + 1}"
     raise GraphError(

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.complexes.batching import collate, split, take
+from mpsn.complexes.batching import collate, cut_table, split, take
 from mpsn.complexes.checks import (
     check_face_tables,
     check_features,
@@ -45,6 +45,7 @@ class ComplexDataset(Sequence[SimplicialComplex]):
     def __init__(self, complexes: Sequence[SimplicialComplex] | SimplicialComplex) -> None:
         one = isinstance(complexes, SimplicialComplex)
         self.union: SimplicialComplex = complexes if one else collate(complexes)  # type: ignore
+        self._cuts = cut_table(self.union)
 
     def __len__(self) -> int:
         return self.union.num_complexes
@@ -94,9 +95,10 @@ class ComplexDataset(Sequence[SimplicialComplex]):
         else:
             at = torch.as_tensor(index, device=device)
             at = at.nonzero().squeeze(1) if at.dtype == torch.bool else at.to(torch.int64)
-        if at.numel() and bool(((at < -n) | (at >= n)).any()):
+        low, high = torch.stack(torch.aminmax(at)).tolist() if at.numel() else (0, -1)
+        if low < -n or high >= n:
             raise ComplexError(f"Expected positions below {n}, got {at.tolist()!s:.60}.")
-        return take(self.union, at % n if n else at)
+        return take(self.union, self._cuts, at % n if low < 0 else at)
 
     def to(self, device: torch.device | str) -> Self:
         """Return the dataset on another device."""
