@@ -56,9 +56,11 @@ def lift(
     start = time.perf_counter()
     lifted = clique_complexes(graphs, max_dim)
     seconds = time.perf_counter() - start
-    rows = [
-        {"counts": K.counts, "euler": K.euler_number(), "betti": K.betti_numbers()} for K in lifted
-    ]
+    with Console(stderr=True).status("counting holes"):
+        rows = [
+            {"counts": K.counts, "euler": K.euler_number(), "betti": K.betti_numbers()}
+            for K in lifted
+        ]
     if as_json:
         print(json.dumps({"file": str(file), "graphs": rows, "seconds": seconds}))
         return

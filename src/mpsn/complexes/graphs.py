@@ -191,7 +191,7 @@ def _clean_by_sort(ends: Tensor, n: int, first: bool) -> tuple[Tensor, Tensor | 
     return torch.stack([key // max(n, 1), key % max(n, 1)], dim=1), earliest
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _clean(ends: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     """Sort the edges by counting, first by their larger end, then by the smaller; drop repeats."""
     columns = ends.shape[1]
