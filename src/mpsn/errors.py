@@ -39,3 +39,7 @@ class TooLargeError(MPSNError):
 
 class FileError(MPSNError):
     """A file that is missing, damaged, or not of the kind its name says."""
+
+
+class ColoringError(MPSNError):
+    """A Weisfeiler-Lehman test that cannot be run as asked."""

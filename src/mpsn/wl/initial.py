@@ -1,0 +1,74 @@
+"""Initial colors: from dimension, from features, or given by hand."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mpsn.errors import ColoringError
+from mpsn.wl.refinement import Initial
+
+
+def uniform(n: int, device: torch.device) -> Initial:
+    """Give all n receivers of a level one color."""
+    return Initial(torch.zeros(n, dtype=torch.int64, device=device), [b""] if n else [])
+
+
+def from_rows(rows: Tensor) -> Initial:
+    """Color by rows of numbers, (n,) or (n, F): equal rows, equal colors."""
+    table = rows.reshape(len(rows), -1)
+    if table.shape[1] == 0:
+        return uniform(len(rows), rows.device)
+    values, ids = torch.unique(table, dim=0, return_inverse=True)
+    return Initial(ids, [row.tobytes() for row in (values + 0).cpu().numpy()])
+
+
+def from_values(values: Sequence[Hashable]) -> Initial:
+    """Color by hashable values that can be sorted."""
+    try:
+        keys = sorted(set(values))  # type: ignore[type-var]
+    except TypeError as error:
+        raise ColoringError(
+            f"Expected initial colors that can be sorted, got {values[0]!r:.40} and others; "
+            f"use numbers or strings."
+        ) from error
+    rank = {key: i for i, key in enumerate(keys)}
+    return Initial(torch.tensor([rank[value] for value in values], dtype=torch.int64), keys)
+
+
+def kind_of(colors: Any) -> str:
+    """Name the type of initial colors, so that different types are not compared."""
+    if isinstance(colors, Tensor):
+        width = colors.reshape(len(colors), -1).shape[1] if len(colors) else None
+        return f"{colors.dtype}" if width in (None, 1) else f"{colors.dtype} rows of {width}"
+    kinds = sorted({type(color).__name__ for color in colors})
+    return " and ".join(kinds) or "nothing"
+
+
+def of_vertices(colors: Sequence[Any], sizes: Sequence[int]) -> tuple[Initial, str]:
+    """Return the initial colors of vertices given per graph, and their common type.
+
+    Args:
+        colors: One entry per graph: a tensor (n,) or (n, F), or a sequence of n values.
+        sizes: Number of vertices of each graph.
+    """
+    if len(colors) != len(sizes):
+        raise ColoringError(
+            f"Expected vertex colors for each of {len(sizes)} graphs, got {len(colors)} entries; "
+            f"give one sequence per graph."
+        )
+    for i, (part, n) in enumerate(zip(colors, sizes, strict=True)):
+        if len(part) != n:
+            raise ColoringError(
+                f"Expected {n} vertex colors for graph {i}, got {len(part)}; give one per vertex."
+            )
+    kinds = sorted({kind_of(part) for part in colors})
+    if len(kinds) > 1 or " and " in kinds[0]:
+        raise ColoringError(
+            f"Expected initial colors of one type, got {', '.join(kinds)}; "
+            f"convert them, or use numbers for all."
+        )
+    if isinstance(colors[0], Tensor):
+        return from_rows(torch.cat(list(colors))), kinds[0]
+    return from_values([color for part in colors for color in part]), kinds[0]

@@ -1,0 +1,192 @@
+"""Color refinement to a stable coloring, for any test, and what comes out of it."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from mpsn.errors import ColoringError, TooLargeError
+from mpsn.wl.grouping import Multisets, group, signature_keys
+from mpsn.wl.palette import Palette
+
+Colors = tuple[Tensor, ...]
+Histogram = tuple[dict[int, int], ...]
+Signatures = Callable[[int, Colors, "Painter"], tuple[Tensor, Sequence[Multisets]]]
+
+
+class Initial(NamedTuple):
+    """Initial colors of one level: a number per receiver, and what each number stands for."""
+
+    ids: Tensor
+    keys: Sequence[Hashable]
+
+
+@dataclass(frozen=True, repr=False)
+class Refinement:
+    """What a test found, for all complexes (or graphs) that were refined together.
+
+    Colors are numbers. Two simplices of the same dimension have the same color in a round exactly
+    if the test cannot tell them apart in that round; colors of different rounds or dimensions are
+    different numbers. Without a palette the numbers depend only on the complexes as such, not on
+    the order or names of their simplices.
+
+    Attributes:
+        test: Name of the test.
+        colors: ``colors[t][k]``, (n_k,) int64, for rounds t = 0, ..., ``rounds``. Tests on vertices
+            or vertex tuples have one dimension, 0.
+        ptr: ``ptr[k]``, (complexes + 1,): where the k-simplices of each complex start.
+        stable: Whether the last round split nothing; False only if ``rounds`` cut it short.
+        palette: The palette, if one was passed in.
+    """
+
+    test: str
+    colors: tuple[Colors, ...]
+    ptr: tuple[Tensor, ...]
+    stable: bool
+    palette: Palette | None
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds run; the last one is there to see that nothing splits any more."""
+        return len(self.colors) - 1
+
+    @property
+    def num_complexes(self) -> int:
+        """Number of complexes refined together."""
+        return self.ptr[0].numel() - 1
+
+    @cached_property
+    def histograms(self) -> list[Histogram]:
+        """Per complex, per dimension, how many simplices have which color in the last round.
+
+        Two complexes have equal histograms exactly if the test cannot tell them apart, also if
+        they were refined one after another with one palette.
+        """
+        return self.histograms_at(self.rounds)
+
+    def histograms_at(self, turn: int) -> list[Histogram]:
+        """Return the histograms after round ``turn``."""
+        out: list[list[dict[int, int]]] = [[] for _ in range(self.num_complexes)]
+        for k, (ptr, colors) in enumerate(zip(self.ptr, self.colors[turn], strict=True)):
+            owner = torch.repeat_interleave(ptr.diff(), output_size=len(colors))
+            low, width = (int(colors.min()), int(colors.max()) + 1) if len(colors) else (0, 1)
+            pairs, counts = torch.unique(owner * (width - low) + colors - low, return_counts=True)
+            rows = pairs // (width - low), pairs % (width - low) + low, counts
+            for i, color, count in zip(*(row.tolist() for row in rows), strict=True):
+                out[i].extend({} for _ in range(k + 1 - len(out[i])))
+                out[i][k][color] = count
+        return [tuple(histogram) for histogram in out]
+
+    def partition(self, k: int = 0, turn: int | None = None) -> list[Tensor]:
+        """Return the classes of k-simplices of one color after a round, the last unless said.
+
+        Each class holds positions in the union, ascending; the classes come by their colors.
+        """
+        colors = self.colors[self.rounds if turn is None else turn][k]
+        ordered, order = colors.sort(stable=True)
+        sizes = torch.unique_consecutive(ordered, return_counts=True)[1]
+        return list(order.split(sizes.tolist()))
+
+    def num_colors(self, turn: int) -> tuple[int, ...]:
+        """Return the number of colors per dimension after a round."""
+        return tuple(len(torch.unique(colors)) for colors in self.colors[turn])
+
+    def classes(self, turn: int | None = None, k: int | None = None) -> Tensor:
+        """Number the complexes so that those with equal histograms share a number.
+
+        Args:
+            turn: After which round; the last unless said.
+            k: In which dimension; in all unless said.
+        """
+        colors = self.colors[self.rounds if turn is None else turn]
+        levels = range(len(colors)) if k is None else [k]
+        own = torch.zeros(self.num_complexes, dtype=torch.int64, device=self.ptr[0].device)
+        return group(own, [Multisets(self.ptr[k], colors[k].clone()) for k in levels]).ids
+
+    def __repr__(self) -> str:
+        return (
+            f"Refinement({self.test}, complexes={self.num_complexes}, rounds={self.rounds}, "
+            f"colors={self.num_colors(self.rounds)})"
+        )
+
+
+class Painter:
+    """Gives groups their colors: from a palette, or else new ones from 0 up."""
+
+    def __init__(self, palette: Palette | None) -> None:
+        self.palette, self.turn, self.used = palette, 0, 0 if palette is None else len(palette)
+
+    def pack(self, columns: Sequence[Tensor]) -> Tensor:
+        """Write pairs or triples of colors as single codes, different ones for different tuples.
+
+        With a palette the codes must mean the same in later calls: 31 bits a color, and the first
+        two colors of a triple become one, by a name of their own.
+        """
+        if self.used > 1 << 31:
+            raise TooLargeError(
+                f"Expected at most 2^31 colors over all rounds, got {self.used}; limit rounds."
+            )
+        width = 62 // max(2, len(columns))
+        if len(columns) > 2 and (self.palette is not None or self.used > 1 << width):
+            pairs, ids = torch.unique(self.pack(columns[:-1]), return_inverse=True)
+            named = self.name(-1, ids, len(pairs), pairs.tolist)[0]
+            return self.pack([named, columns[-1]])
+        code = columns[0]
+        for column in columns[1:]:
+            code = (code << width) | column
+        return code
+
+    def paint(self, level: int, own: Tensor, multisets: Sequence[Multisets]) -> tuple[Tensor, int]:
+        """Group receivers by signature; return their colors and the number of groups."""
+        ids, first = group(own, multisets)
+        return self.name(level, ids, len(first), lambda: signature_keys(own, multisets, first))
+
+    def name(
+        self, level: int, ids: Tensor, count: int, keys: Callable[[], Sequence[Hashable]]
+    ) -> tuple[Tensor, int]:
+        """Turn group numbers into colors."""
+        if self.palette is None:
+            self.used += count
+            return ids + (self.used - count), count
+        colors = self.palette.name(self.turn, level, keys()).to(ids.device)[ids]
+        self.used = len(self.palette)
+        return colors, count
+
+
+def refine(
+    test: str,
+    initial: Sequence[Initial],
+    signatures: Signatures,
+    ptr: Sequence[Tensor],
+    rounds: int | None,
+    palette: Palette | None,
+) -> Refinement:
+    """Refine initial colors round by round until the partition no longer changes.
+
+    Args:
+        test: Name of the test.
+        initial: Initial colors of every level.
+        signatures: From a level, the colors of all levels and the painter, whose ``used`` is above
+            all colors: the own color of each receiver on that level, and its multisets. All levels
+            move at once.
+        ptr: Where the receivers of each complex start, per level.
+        rounds: How many rounds to run at most; until stable unless said.
+        palette: Palette to take colors from and add them to.
+    """
+    if rounds is not None and rounds < 0:
+        raise ColoringError(f"Expected rounds >= 0, or None to run until stable, got {rounds}.")
+    painter = Painter(palette)
+    now = [painter.name(k, ids, len(keys), lambda k=k: initial[k].keys)
+           for k, (ids, keys) in enumerate(initial)]
+    colors, stable = [tuple(c for c, _ in now)], False
+    while not stable and len(colors) - 1 != rounds:
+        painter.turn += 1
+        before, now = now, [
+            painter.paint(k, *signatures(k, colors[-1], painter)) for k in range(len(initial))
+        ]
+        colors.append(tuple(c for c, _ in now))
+        stable = all(m == n for (_, m), (_, n) in zip(before, now, strict=True))
+    return Refinement(test, tuple(colors), tuple(ptr), stable, palette)
