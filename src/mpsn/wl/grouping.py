@@ -66,9 +66,7 @@ def signature_keys(own: Tensor, multisets: Sequence[Multisets], which: Tensor) -
     ]
 
 
-def _propose_cpu(
-    own: Tensor, multisets: Sequence[Multisets], bits: int
-) -> tuple[Groups, Tensor]:
+def _propose_cpu(own: Tensor, multisets: Sequence[Multisets], bits: int) -> tuple[Groups, Tensor]:
     hashes = own.numpy().copy()
     for ptr, codes in multisets:
         segments_cpu.fold(ptr.numpy(), codes.numpy(), hashes)
@@ -84,9 +82,7 @@ def _propose_cpu(
     return Groups(ids, torch.from_numpy(order)[starts[:-1]]), torch.from_numpy(differs).nonzero()
 
 
-def _propose_torch(
-    own: Tensor, multisets: Sequence[Multisets], bits: int
-) -> tuple[Groups, Tensor]:
+def _propose_torch(own: Tensor, multisets: Sequence[Multisets], bits: int) -> tuple[Groups, Tensor]:
     hashes = own.clone()
     receivers = [torch.repeat_interleave(ptr.diff(), output_size=len(c)) for ptr, c in multisets]
     for receiver, (_, codes) in zip(receivers, multisets, strict=True):
@@ -126,9 +122,7 @@ def _number(hashes: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
     return ids, starts
 
 
-def _split(
-    groups: Groups, doubtful: Tensor, own: Tensor, multisets: Sequence[Multisets]
-) -> Groups:
+def _split(groups: Groups, doubtful: Tensor, own: Tensor, multisets: Sequence[Multisets]) -> Groups:
     """Take apart the groups whose members share a hash but not a signature."""
     members = torch.isin(groups.ids, doubtful).nonzero().squeeze(1)
     keys = signature_keys(own, multisets, members)

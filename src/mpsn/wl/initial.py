@@ -1,13 +1,19 @@
 """Initial colors: from dimension, from features, or given by hand."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from mpsn.errors import ColoringError
-from mpsn.wl.refinement import Initial
+
+
+class Initial(NamedTuple):
+    """Initial colors of one level: a number per receiver, and what each number stands for."""
+
+    ids: Tensor
+    keys: Sequence[Hashable]
 
 
 def uniform(n: int, device: torch.device) -> Initial:
@@ -39,6 +45,8 @@ def from_values(values: Sequence[Hashable]) -> Initial:
 
 def kind_of(colors: Any) -> str:
     """Name the type of initial colors, so that different types are not compared."""
+    if colors is None:
+        return "none"
     if isinstance(colors, Tensor):
         width = colors.reshape(len(colors), -1).shape[1] if len(colors) else None
         return f"{colors.dtype}" if width in (None, 1) else f"{colors.dtype} rows of {width}"

@@ -3,25 +3,18 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl.grouping import Multisets, group, signature_keys
+from mpsn.wl.initial import Initial
 from mpsn.wl.palette import Palette
 
 Colors = tuple[Tensor, ...]
 Histogram = tuple[dict[int, int], ...]
 Signatures = Callable[[int, Colors, "Painter"], tuple[Tensor, Sequence[Multisets]]]
-
-
-class Initial(NamedTuple):
-    """Initial colors of one level: a number per receiver, and what each number stands for."""
-
-    ids: Tensor
-    keys: Sequence[Hashable]
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +31,7 @@ class Refinement:
         colors: ``colors[t][k]``, (n_k,) int64, for rounds t = 0, ..., ``rounds``. Tests on vertices
             or vertex tuples have one dimension, 0.
         ptr: ``ptr[k]``, (complexes + 1,): where the k-simplices of each complex start.
-        stable: Whether the last round split nothing; False only if ``rounds`` cut it short.
+        stable: Whether the last round split nothing; can be False only if ``rounds`` was given.
         palette: The palette, if one was passed in.
     """
 
@@ -50,7 +43,7 @@ class Refinement:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds run; the last one is there to see that nothing splits any more."""
+        """Number of rounds run; to run until stable takes one round that splits nothing."""
         return len(self.colors) - 1
 
     @property
@@ -88,7 +81,7 @@ class Refinement:
         colors = self.colors[self.rounds if turn is None else turn][k]
         ordered, order = colors.sort(stable=True)
         sizes = torch.unique_consecutive(ordered, return_counts=True)[1]
-        return list(order.split(sizes.tolist()))
+        return list(torch.split(order, sizes.tolist()))
 
     def num_colors(self, turn: int) -> tuple[int, ...]:
         """Return the number of colors per dimension after a round."""
@@ -173,20 +166,21 @@ def refine(
             all colors: the own color of each receiver on that level, and its multisets. All levels
             move at once.
         ptr: Where the receivers of each complex start, per level.
-        rounds: How many rounds to run at most; until stable unless said.
+        rounds: How many rounds to run; until stable unless said.
         palette: Palette to take colors from and add them to.
     """
     if rounds is not None and rounds < 0:
         raise ColoringError(f"Expected rounds >= 0, or None to run until stable, got {rounds}.")
     painter = Painter(palette)
-    now = [painter.name(k, ids, len(keys), lambda k=k: initial[k].keys)
-           for k, (ids, keys) in enumerate(initial)]
+    now = [
+        painter.name(k, ids, len(keys), lambda k=k: initial[k].keys)  # type: ignore[misc]
+        for k, (ids, keys) in enumerate(initial)
+    ]
     colors, stable = [tuple(c for c, _ in now)], False
-    while not stable and len(colors) - 1 != rounds:
+    while painter.turn < rounds if rounds is not None else not stable:
         painter.turn += 1
-        before, now = now, [
-            painter.paint(k, *signatures(k, colors[-1], painter)) for k in range(len(initial))
-        ]
+        before = now
+        now = [painter.paint(k, *signatures(k, colors[-1], painter)) for k in range(len(initial))]
         colors.append(tuple(c for c, _ in now))
         stable = all(m == n for (_, m), (_, n) in zip(before, now, strict=True))
     return Refinement(test, tuple(colors), tuple(ptr), stable, palette)

@@ -1,35 +1,20 @@
 """The simplicial Weisfeiler-Lehman test."""
 
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Literal, cast
 
-import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
 from mpsn.complexes.operators import Kind
 from mpsn.errors import ColoringError
 from mpsn.wl import initial as start
+from mpsn.wl.graphs import check_vertices
 from mpsn.wl.grouping import Multisets
+from mpsn.wl.initial import Initial
 from mpsn.wl.palette import Palette
-from mpsn.wl.refinement import Colors, Initial, Painter, Refinement, refine
-
-ADJACENCIES: tuple[Kind, ...] = ("boundary", "coboundary", "lower", "upper")
-
-
-class Relation(NamedTuple):
-    """Whom each receiver hears: entries ``ptr[i]:ptr[i + 1]``, each one or two simplices.
-
-    ``columns`` holds (step, index) pairs: simplices ``index`` of the receiver's dimension + step.
-    """
-
-    ptr: Tensor
-    columns: tuple[tuple[int, Tensor], ...]
-
-    def gather(self, k: int, colors: Colors, painter: Painter) -> Multisets:
-        """Collect the colors heard by k-simplices."""
-        heard = [colors[k + step].index_select(0, index) for step, index in self.columns]
-        return Multisets(self.ptr, painter.pack(heard))
+from mpsn.wl.refinement import Colors, Painter, Refinement, refine
+from mpsn.wl.relations import ADJACENCIES
 
 
 def swl(
@@ -56,7 +41,7 @@ def swl(
         initial: "dimension" for one color per dimension; "features" to tell simplices apart by
             their rows of ``x`` where there are any; or one tensor per dimension, (n_k,) or
             (n_k, F), or None.
-        rounds: How many rounds to run at most; until stable unless said.
+        rounds: How many rounds to run; until stable unless said.
         palette: Palette to take colors from and add them to, to refine one after another.
 
     Example:
@@ -79,7 +64,7 @@ def swl(
     if palette is not None:
         palette.adopt(("swl", *chosen), kinds)
     relations = [
-        [relation for name in chosen if (relation := _RELATIONS[name](union, k))]
+        [relation for name in chosen if (relation := ADJACENCIES[name](union, k))]
         for k in range(len(colors))
     ]
 
@@ -104,15 +89,6 @@ def _union(complexes: object) -> SimplicialComplex:
     return complexes
 
 
-def check_vertices(sizes: Tensor, what: str) -> None:
-    """Refuse complexes or graphs without vertices: there is nothing to color."""
-    if bool((sizes == 0).any()):
-        number = int((sizes == 0).nonzero()[0])
-        raise ColoringError(
-            f"Expected at least one vertex, got none in {what} {number}; leave it out."
-        )
-
-
 def _initial(K: SimplicialComplex, how: object) -> tuple[list[Initial], dict[int, str]]:
     levels = range(len(K._ptr))
     if how == "dimension":
@@ -129,71 +105,7 @@ def _initial(K: SimplicialComplex, how: object) -> tuple[list[Initial], dict[int
                 f"per simplex, got {row!r:.60}."
             )
     colors = [
-        start.uniform(K.count(k), K.device) if rows[k] is None else start.from_rows(rows[k])
-        for k in levels
+        start.uniform(K.count(k), K.device) if row is None else start.from_rows(row)
+        for k, row in enumerate(rows[: len(levels)])
     ]
     return colors, {k: start.kind_of(rows[k]) for k in levels if K.count(k)}
-
-
-# Relations --------------------------------------------------------------------------------
-
-
-def _boundary(K: SimplicialComplex, k: int) -> Relation | None:
-    if k == 0:
-        return None
-    table = K.faces(k)
-    ptr = torch.arange(0, table.numel() + 1, k + 1, device=K.device)
-    return Relation(ptr, ((-1, _small(table.reshape(-1))),))
-
-
-def _coboundary(K: SimplicialComplex, k: int) -> Relation | None:
-    if k >= K.dim:
-        return None
-    ptr, at = _by_face(K.faces(k + 1), K.count(k))
-    return Relation(ptr, ((1, _small(at // (k + 2))),))
-
-
-def _upper(K: SimplicialComplex, k: int) -> Relation | None:
-    if k >= K.dim:
-        return None
-    table, width = K.faces(k + 1), k + 2
-    ptr, at = _by_face(table, K.count(k))
-    row, column = at // width, at % width
-    others = (column[:, None] + torch.arange(1, width, device=K.device)) % width
-    others += (row * width)[:, None]  # (incidences, k + 1): positions of the other faces
-    sender = _small(table.reshape(-1)).index_select(0, others.reshape(-1))
-    shared = _small(row).repeat_interleave(width - 1)
-    return Relation(ptr * (width - 1), ((0, sender), (1, shared)))
-
-
-def _lower(K: SimplicialComplex, k: int) -> Relation | None:
-    if k == 0:
-        return None
-    pairs = K.adjacency(k, "lower")
-    order = pairs.receiver.sort(stable=True).indices
-    ptr = _offsets(pairs.receiver, K.count(k))
-    shared = cast("Tensor", pairs.shared)
-    return Relation(ptr, ((0, _small(pairs.sender[order])), (-1, _small(shared[order]))))
-
-
-def _by_face(table: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Sort the entries of a face table by the face they name: offsets and positions."""
-    faces = _small(table.reshape(-1))
-    return _offsets(faces, n), faces.sort(stable=True).indices
-
-
-def _offsets(receivers: Tensor, n: int) -> Tensor:
-    return torch.nn.functional.pad(torch.bincount(receivers, minlength=n).cumsum(0), (1, 0))
-
-
-def _small(index: Tensor) -> Tensor:
-    """Narrow an index: half the memory, and gathers are faster."""
-    return index if index.numel() >= 1 << 31 else index.to(torch.int32)
-
-
-_RELATIONS: dict[Kind, Callable[[SimplicialComplex, int], Relation | None]] = {
-    "boundary": _boundary,
-    "coboundary": _coboundary,
-    "lower": _lower,
-    "upper": _upper,
-}

@@ -1,0 +1,139 @@
+"""Graphs as counts of colors: Weisfeiler-Lehman features for scikit-learn."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse
+import torch
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mpsn.complexes.graphs import as_graph
+from mpsn.complexes.operators import Kind
+from mpsn.errors import ColoringError
+from mpsn.lifting import clique_complexes
+from mpsn.wl.palette import Palette
+from mpsn.wl.refinement import Refinement
+from mpsn.wl.simplices import swl
+from mpsn.wl.vertices import wl
+
+
+class _ColorCounts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Count the colors of every round: a column per color of the fit, then one for all others.
+
+    Those others have their column per round and dimension, after all others, by round, then
+    dimension; dimensions above those of the fit share the column of the highest.
+    """
+
+    rounds: int | None
+
+    @abstractmethod
+    def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
+        """Run the test."""
+
+    def fit(self, graphs: Sequence[object], y: object = None) -> Self:
+        """Learn the colors of graphs."""
+        self.fit_transform(graphs, y)
+        return self
+
+    def fit_transform(self, graphs: Sequence[object], y: object = None) -> Any:
+        """Learn the colors of graphs and count them."""
+        self.palette_ = Palette()
+        found = self._refine(list(graphs), self.rounds, self.palette_)
+        self.rounds_, self.levels_ = found.rounds, len(found.ptr)
+        return self._count(found)
+
+    def transform(self, graphs: Sequence[object]) -> Any:
+        """Count colors, (graphs, features) as scipy CSR of int64."""
+        check_is_fitted(self, "palette_")
+        return self._count(self._refine(list(graphs), self.rounds_, self.palette_.copy()))
+
+    def _count(self, found: Refinement) -> Any:
+        known = len(self.palette_)
+        rows, columns = [], []
+        for turn, colors in enumerate(found.colors):
+            for k, color in enumerate(colors):
+                extra = known + turn * self.levels_ + min(k, self.levels_ - 1)
+                columns.append(torch.where(color < known, color, extra))
+                rows.append(torch.repeat_interleave(found.ptr[k].diff()))
+        row, column = torch.cat(rows).cpu().numpy(), torch.cat(columns).cpu().numpy()
+        shape = (found.num_complexes, known + (self.rounds_ + 1) * self.levels_)
+        return scipy.sparse.csr_array((np.ones_like(row), (row, column)), shape=shape)
+
+
+class WLKernel(_ColorCounts):
+    """Weisfeiler-Lehman features: how many vertices have which color, in all rounds.
+
+    A linear model on them is the Weisfeiler-Lehman subtree kernel. A color not seen in fitting is
+    counted in an extra column per round; these columns come last.
+
+    Args:
+        rounds: Number of rounds of refinement; None to go on until the graphs of the fit are stable.
+        initial: "uniform" for vertices that start alike, "features" to start with their rows of x.
+
+    Example:
+        >>> features = mpsn.wl.WLKernel(rounds=1).fit_transform([nx.path_graph(3)])
+        >>> features.toarray()  # 3 vertices; 2 ends, 1 middle; none unseen
+        array([[3, 2, 1, 0, 0]])
+    """
+
+    def __init__(
+        self, rounds: int | None = 3, initial: Literal["uniform", "features"] = "uniform"
+    ) -> None:
+        self.rounds = rounds
+        self.initial = initial
+
+    def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
+        if self.initial not in ("uniform", "features"):
+            raise ColoringError(f"Expected 'uniform' or 'features', got {self.initial!r}.")
+        colors = None
+        if self.initial == "features":
+            colors = [as_graph(graph).x for graph in graphs]
+            if any(rows is None for rows in colors):
+                raise ColoringError(
+                    "Expected vertex features x in all graphs, got a graph without; "
+                    "use initial='uniform'."
+                )
+        return wl(graphs, colors, rounds=rounds, palette=palette)
+
+
+class SWLKernel(_ColorCounts):
+    """Simplicial Weisfeiler-Lehman features: how many simplices have which color, in all rounds.
+
+    Graphs are lifted to their clique complexes. A color not seen in fitting is counted in an extra
+    column for its round and dimension; these columns come last.
+
+    Args:
+        rounds: Number of rounds of refinement; None to go on until the graphs of the fit are stable.
+        max_dim: Largest dimension of the clique complexes; None for all cliques.
+        adjacencies: As for :func:`mpsn.wl.swl`.
+        initial: As for :func:`mpsn.wl.swl`.
+
+    Example:
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.svm import LinearSVC
+        >>> graphs = [nx.cycle_graph(n) for n in (3, 4)] * 5
+        >>> model = make_pipeline(mpsn.wl.SWLKernel(), LinearSVC()).fit(graphs, [0, 1] * 5)
+        >>> model.predict([nx.cycle_graph(4)])
+        array([1])
+    """
+
+    def __init__(
+        self,
+        rounds: int | None = 3,
+        max_dim: int | None = 2,
+        adjacencies: Sequence[Kind] = ("boundary", "upper"),
+        initial: Literal["dimension", "features"] = "dimension",
+    ) -> None:
+        self.rounds = rounds
+        self.max_dim = max_dim
+        self.adjacencies = adjacencies
+        self.initial = initial
+
+    def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
+        complexes = clique_complexes(graphs, self.max_dim)
+        return swl(
+            complexes, self.adjacencies, initial=self.initial, rounds=rounds, palette=palette
+        )

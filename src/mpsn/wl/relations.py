@@ -1,0 +1,84 @@
+"""Whom a simplex hears, by adjacency, read off the face tables (Definition 5 of the paper)."""
+
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.operators import Kind
+from mpsn.wl.grouping import Multisets
+from mpsn.wl.refinement import Colors, Painter
+
+
+class Relation(NamedTuple):
+    """Whom each receiver hears: entries ``ptr[i]:ptr[i + 1]``, each one or two simplices.
+
+    ``columns`` holds (step, index) pairs: simplices ``index`` of the receiver's dimension + step.
+    """
+
+    ptr: Tensor
+    columns: tuple[tuple[int, Tensor], ...]
+
+    def gather(self, k: int, colors: Colors, painter: Painter) -> Multisets:
+        """Collect the colors heard by k-simplices."""
+        heard = [colors[k + step].index_select(0, index) for step, index in self.columns]
+        return Multisets(self.ptr, painter.pack(heard))
+
+
+def _boundary(K: SimplicialComplex, k: int) -> Relation | None:
+    if k == 0:
+        return None
+    table = K.faces(k)
+    ptr = torch.arange(0, table.numel() + 1, k + 1, device=K.device)
+    return Relation(ptr, ((-1, narrow(table.reshape(-1))),))
+
+
+def _coboundary(K: SimplicialComplex, k: int) -> Relation | None:
+    if k >= K.dim:
+        return None
+    ptr, at = by_receiver(K.faces(k + 1).reshape(-1), K.count(k))
+    return Relation(ptr, ((1, narrow(at // (k + 2))),))
+
+
+def _upper(K: SimplicialComplex, k: int) -> Relation | None:
+    if k >= K.dim:
+        return None
+    table, width = K.faces(k + 1), k + 2
+    ptr, at = by_receiver(table.reshape(-1), K.count(k))
+    row, column = at // width, at % width
+    others = (column[:, None] + torch.arange(1, width, device=K.device)) % width
+    others += (row * width)[:, None]  # (incidences, k + 1): positions of the other faces
+    sender = narrow(table.reshape(-1)).index_select(0, others.reshape(-1))
+    shared = narrow(row).repeat_interleave(width - 1)
+    return Relation(ptr * (width - 1), ((0, sender), (1, shared)))
+
+
+def _lower(K: SimplicialComplex, k: int) -> Relation | None:
+    if k == 0:
+        return None
+    pairs = K.adjacency(k, "lower")
+    ptr, order = by_receiver(pairs.receiver, K.count(k))
+    shared = cast("Tensor", pairs.shared)
+    return Relation(ptr, ((0, narrow(pairs.sender[order])), (-1, narrow(shared[order]))))
+
+
+def by_receiver(receivers: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Sort entries by their receivers 0, ..., n - 1: offsets (n + 1,) and the order."""
+    small = narrow(receivers)
+    ptr = torch.nn.functional.pad(torch.bincount(small, minlength=n).cumsum(0), (1, 0))
+    return ptr, small.sort(stable=True).indices
+
+
+def narrow(index: Tensor) -> Tensor:
+    """Make an index int32, if it fits: half the memory, and gathers are faster."""
+    return index if index.numel() >= 1 << 31 else index.to(torch.int32)
+
+
+ADJACENCIES: dict[Kind, Callable[[SimplicialComplex, int], Relation | None]] = {
+    "boundary": _boundary,
+    "coboundary": _coboundary,
+    "lower": _lower,
+    "upper": _upper,
+}
