@@ -20,7 +20,7 @@ from mpsn.wl.simplices import swl
 from mpsn.wl.vertices import wl
 
 
-class _ColorCounts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class _ColorCounts(TransformerMixin, BaseEstimator):
     """Count the colors of every round: a column per color of the fit, then one for all others.
 
     Those others have their column per round and dimension, after all others, by round, then
@@ -58,9 +58,10 @@ class _ColorCounts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 extra = known + turn * self.levels_ + min(k, self.levels_ - 1)
                 columns.append(torch.where(color < known, color, extra))
                 rows.append(torch.repeat_interleave(found.ptr[k].diff()))
-        row, column = torch.cat(rows).cpu().numpy(), torch.cat(columns).cpu().numpy()
+        # scikit-learn's linear models take 32-bit indices only
+        row, column = (torch.cat(part).to("cpu", torch.int32).numpy() for part in (rows, columns))
         shape = (found.num_complexes, known + (self.rounds_ + 1) * self.levels_)
-        return scipy.sparse.csr_array((np.ones_like(row), (row, column)), shape=shape)
+        return scipy.sparse.csr_array((np.ones(len(row), np.int64), (row, column)), shape=shape)
 
 
 class WLKernel(_ColorCounts):
@@ -70,7 +71,7 @@ class WLKernel(_ColorCounts):
     counted in an extra column per round; these columns come last.
 
     Args:
-        rounds: Number of rounds of refinement; None to go on until the graphs of the fit are stable.
+        rounds: Number of rounds; None to go on until the graphs of the fit are stable.
         initial: "uniform" for vertices that start alike, "features" to start with their rows of x.
 
     Example:
@@ -106,7 +107,7 @@ class SWLKernel(_ColorCounts):
     column for its round and dimension; these columns come last.
 
     Args:
-        rounds: Number of rounds of refinement; None to go on until the graphs of the fit are stable.
+        rounds: Number of rounds; None to go on until the graphs of the fit are stable.
         max_dim: Largest dimension of the clique complexes; None for all cliques.
         adjacencies: As for :func:`mpsn.wl.swl`.
         initial: As for :func:`mpsn.wl.swl`.

@@ -87,7 +87,7 @@ class Classes:
     Attributes:
         test: Name of the test.
         groups: Positions of graphs the test cannot tell apart, by their first member.
-        truth: Positions of isomorphic graphs, or None if some graph is too large for an exact check.
+        truth: Positions of isomorphic graphs; None if a graph is too large for an exact check.
     """
 
     test: str

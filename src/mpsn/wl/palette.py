@@ -21,7 +21,7 @@ class Palette:
         >>> one = mpsn.wl.wl(nx.cycle_graph(6), palette=mpsn.wl.Palette())
         >>> two = mpsn.wl.wl(nx.cycle_graph(3), palette=one.palette)
         >>> one.histograms, two.histograms
-        ([({2: 6},)], [({2: 3},)])
+        ([({1: 6},)], [({1: 3},)])
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ class Relation(NamedTuple):
     def gather(self, k: int, colors: Colors, painter: Painter) -> Multisets:
         """Collect the colors heard by k-simplices."""
         heard = [colors[k + step].index_select(0, index) for step, index in self.columns]
-        return Multisets(self.ptr, painter.pack(heard))
+        return Multisets(self.ptr, painter.pack(heard) if heard else self.ptr[:0])
 
 
 def _boundary(K: SimplicialComplex, k: int) -> Relation | None:
@@ -37,14 +37,14 @@ def _boundary(K: SimplicialComplex, k: int) -> Relation | None:
 
 def _coboundary(K: SimplicialComplex, k: int) -> Relation | None:
     if k >= K.dim:
-        return None
+        return _silence(K, k)
     ptr, at = by_receiver(K.faces(k + 1).reshape(-1), K.count(k))
     return Relation(ptr, ((1, narrow(at // (k + 2))),))
 
 
 def _upper(K: SimplicialComplex, k: int) -> Relation | None:
     if k >= K.dim:
-        return None
+        return _silence(K, k)
     table, width = K.faces(k + 1), k + 2
     ptr, at = by_receiver(table.reshape(-1), K.count(k))
     row, column = at // width, at % width
@@ -62,6 +62,11 @@ def _lower(K: SimplicialComplex, k: int) -> Relation | None:
     ptr, order = by_receiver(pairs.receiver, K.count(k))
     shared = cast("Tensor", pairs.shared)
     return Relation(ptr, ((0, narrow(pairs.sender[order])), (-1, narrow(shared[order]))))
+
+
+def _silence(K: SimplicialComplex, k: int) -> Relation:
+    """Nothing to hear, said aloud: with a palette, other complexes may have co-faces here."""
+    return Relation(torch.zeros(K.count(k) + 1, dtype=torch.int64, device=K.device), ())
 
 
 def by_receiver(receivers: Tensor, n: int) -> tuple[Tensor, Tensor]:

@@ -48,7 +48,7 @@ def swl(
         >>> hexagon, triangles = nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)
         >>> r = mpsn.wl.swl(mpsn.clique_complexes([hexagon, triangles]))
         >>> r
-        Refinement(swl, complexes=2, rounds=2, colors=(2, 2, 1))
+        Refinement(swl, complexes=2, rounds=3, colors=(2, 2, 1))
         >>> r.histograms[0] == r.histograms[1]
         False
     """

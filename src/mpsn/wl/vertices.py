@@ -37,7 +37,7 @@ def wl(
     Example:
         >>> r = mpsn.wl.wl([nx.path_graph(4), nx.star_graph(3)])
         >>> r.rounds, [len(vertices) for vertices, in r.histograms], r.classes().unique().tolist()
-        (2, [2, 2], [0, 1])
+        (3, [2, 2], [0, 1])
     """
     clean = read(graphs)
     sizes, where = clean.ptr.diff().tolist(), clean.edges.device
