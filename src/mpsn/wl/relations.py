@@ -78,7 +78,8 @@ def by_receiver(receivers: Tensor, n: int) -> tuple[Tensor, Tensor]:
 
 def narrow(index: Tensor) -> Tensor:
     """Make an index int32, if it fits: half the memory, and gathers are faster."""
-    return index if index.numel() >= 1 << 31 else index.to(torch.int32)
+    fits = index.numel() == 0 or int(index.max()) < 1 << 31
+    return index.to(torch.int32) if fits else index
 
 
 ADJACENCIES: dict[Kind, Callable[[SimplicialComplex, int], Relation | None]] = {

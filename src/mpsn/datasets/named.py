@@ -1,0 +1,101 @@
+"""Small graphs with names: witnesses of what tests can and cannot tell apart."""
+
+from collections.abc import Callable
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from mpsn.complexes.graphs import Graph, as_graph
+from mpsn.errors import GraphError
+
+Adjacency = NDArray[np.bool_]
+
+
+def rook(n: int = 4) -> Adjacency:
+    """Return the n×n rook's graph: cells, joined if in one row or column."""
+    row, column = np.divmod(np.arange(n * n), n)
+    same = (row[:, None] == row) ^ (column[:, None] == column)
+    return np.asarray(same)
+
+
+def shrikhande() -> Adjacency:
+    """Return the Shrikhande graph: Z₄×Z₄, joined if they differ by ±(1,0), ±(0,1) or ±(1,1)."""
+    a, b = np.divmod(np.arange(16), 4)
+    step = (a[:, None] - a) % 4 * 4 + (b[:, None] - b) % 4
+    return np.isin(step, [4, 12, 1, 3, 5, 15])
+
+
+def triangular(n: int = 8) -> Adjacency:
+    """Return the triangular graph T(n): pairs from n things, joined if they have one in common."""
+    pairs = np.argwhere(np.triu(np.ones((n, n)), 1))
+    common = (pairs[:, None, :, None] == pairs[None, :, None, :]).sum(axis=(2, 3))
+    return np.asarray(common == 1)
+
+
+def switch(adjacency: Adjacency, chosen: NDArray[np.bool_]) -> Adjacency:
+    """Seidel switching: exchange edges and non-edges between the chosen vertices and the rest."""
+    return np.asarray(adjacency ^ (chosen[:, None] ^ chosen))
+
+
+def chang(cycles: tuple[int, ...]) -> Adjacency:
+    """Return a Chang graph: T(8) switched at the edges of disjoint cycles on the 8 points.
+
+    (8,) and (3, 5) give two of the three, (2, 2, 2, 2), single edges, the third.
+    """
+    after: dict[int, int] = {}
+    for start, size in zip(np.cumsum((0, *cycles)).tolist(), cycles, strict=False):
+        after |= {start + i: start + (i + 1) % size for i in range(size)}
+    edges = {frozenset(edge) for edge in after.items()}
+    pairs = np.argwhere(np.triu(np.ones((8, 8)), 1))
+    return switch(triangular(8), np.array([frozenset(pair) in edges for pair in pairs.tolist()]))
+
+
+def to_graph(adjacency: Adjacency) -> Graph:
+    """Turn an adjacency matrix into a graph."""
+    return as_graph((np.argwhere(np.triu(adjacency)).T, len(adjacency)))
+
+
+def _ladder_of_rings(left: int, right: int, shared: bool) -> "nx.Graph[int]":
+    """Join two rings by an edge, or let them share one."""
+    if shared:
+        ring: nx.Graph[int] = nx.cycle_graph(left + right - 2)
+        ring.add_edge(0, left - 1)
+        return ring
+    rings: nx.Graph[int] = nx.disjoint_union(nx.cycle_graph(left), nx.cycle_graph(right))
+    rings.add_edge(0, left)
+    return rings
+
+
+NAMED: dict[str, Callable[[], Graph]] = {
+    "hexagon": lambda: as_graph(nx.cycle_graph(6)),
+    "two-triangles": lambda: as_graph(nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))),
+    "rook4x4": lambda: to_graph(rook(4)),
+    "shrikhande": lambda: to_graph(shrikhande()),
+    "decalin": lambda: as_graph(_ladder_of_rings(6, 6, shared=True)),
+    "bicyclopentyl": lambda: as_graph(_ladder_of_rings(5, 5, shared=False)),
+    "prism": lambda: as_graph(nx.circular_ladder_graph(3)),
+    "k3,3": lambda: as_graph(nx.complete_bipartite_graph(3, 3)),
+    "dodecahedron": lambda: as_graph(nx.dodecahedral_graph()),
+    "desargues": lambda: as_graph(nx.desargues_graph()),
+    "t8": lambda: to_graph(triangular(8)),
+    "chang1": lambda: to_graph(chang((2, 2, 2, 2))),
+    "chang2": lambda: to_graph(chang((8,))),
+    "chang3": lambda: to_graph(chang((3, 5))),
+}
+
+
+def named_graph(name: str) -> Graph:
+    """Return a built-in graph by name.
+
+    Pairs to try: hexagon and two-triangles (the paper's figure 2), rook4x4 and shrikhande (figure
+    3), decalin and bicyclopentyl (appendix), prism and k3,3, dodecahedron and desargues, and the
+    four graphs SR(28,12,6,4): t8, chang1, chang2, chang3.
+
+    Example:
+        >>> mpsn.datasets.named_graph("decalin").num_nodes
+        10
+    """
+    if name not in NAMED:
+        raise GraphError(f"Expected a built-in graph among {', '.join(NAMED)}, got {name!r}.")
+    return NAMED[name]()

@@ -1,0 +1,53 @@
+"""Where data files lie: in the user's folder, in the cache, or at their public source."""
+
+import hashlib
+import os
+import urllib.request
+from pathlib import Path
+
+from mpsn.errors import FileError
+
+
+def locate(name: str, url: str, sha256: str, data: str | os.PathLike[str] | None = None) -> Path:
+    """Return the path of a data file, downloading it if there is no local copy.
+
+    Looks in ``data``, or else in the folder the environment variable ``MPSN_DATA`` names, then in
+    the cache (``$XDG_CACHE_HOME/mpsn``, ``~/.cache/mpsn``). Only downloads go to the cache.
+
+    Args:
+        name: Where the file lies inside such a folder, as in ``sr/sr261034.g6``.
+        url: The public source.
+        sha256: Checksum of the file there; local copies may be other editions.
+        data: The user's folder.
+    """
+    folder = data or os.environ.get("MPSN_DATA")
+    if folder and (path := Path(folder) / name).exists():
+        return path
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mpsn"
+    path = cache / name
+    if not path.exists():
+        content = _download(name, url)
+        found = hashlib.sha256(content).hexdigest()
+        if found != sha256:
+            raise FileError(
+                f"Expected {url} with SHA-256 {sha256}, got {found}; the file has changed or the "
+                f"download is broken. Get a good copy and put it at DIR/{name}, then pass data=DIR "
+                f"or set MPSN_DATA=DIR."
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    return path
+
+
+def _download(name: str, url: str) -> bytes:
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            content: bytes = answer.read()
+            return content
+    except OSError as error:
+        raise FileError(
+            f"Expected to download {url}, got {error}; download it on another machine and put it "
+            f"at DIR/{name}, then pass data=DIR or set MPSN_DATA=DIR."
+        ) from error
