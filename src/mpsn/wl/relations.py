@@ -1,4 +1,4 @@
-"""Whom a simplex hears, by adjacency, read off the face tables (Definition 5 of the paper)."""
+"""Whom a simplex hears, by adjacency, read off the face tables (Definition 4 of the paper)."""
 
 from collections.abc import Callable
 from typing import NamedTuple, cast

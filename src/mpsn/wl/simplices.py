@@ -32,8 +32,8 @@ def swl(
 
     with the multisets of the adjacencies asked for: colors of faces, of co-faces, pairs
     :math:`(c_\tau, c_{\sigma\cap\tau})` over lower and :math:`(c_\tau, c_{\sigma\cup\tau})` over
-    upper adjacent simplices (Definition 6). HASH is perfect: colors are keyed by whole signatures.
-    Boundary and upper adjacencies are as powerful as all four (Theorem 7).
+    upper adjacent simplices (Definition 5). HASH is perfect: colors are keyed by whole signatures.
+    Boundary and upper adjacencies are as powerful as all four (Theorem 6).
 
     Args:
         complexes: The complexes to refine together: one, a union, a list or a dataset.

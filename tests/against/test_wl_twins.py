@@ -1,0 +1,80 @@
+"""Every test of the ladder against its dictionary twin, round by round."""
+
+from itertools import chain, product
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mpsn
+import wl_twins
+from mpsn.testing import complexes, graphs
+
+ADJACENCIES = ("boundary", "coboundary", "lower", "upper")
+some_complexes = st.lists(complexes(7).filter(lambda K: K.num_nodes), min_size=1, max_size=3)
+some_graphs = st.lists(graphs(6).filter(len), min_size=1, max_size=3)
+
+
+def same_partition(ours, theirs):
+    """Tell whether two colorings of the same things are one up to names."""
+    pairs = set(zip(ours, theirs, strict=True))
+    return len(pairs) == len(set(ours)) == len(set(theirs))
+
+
+def assert_same(found, rounds, things):
+    """``things[k]``: for each complex, the keys of the twin, in the order of the union."""
+    assert found.rounds == len(rounds) - 1
+    for ours, theirs in zip(found.colors, rounds, strict=True):
+        for k, color in enumerate(ours):
+            flat = [c[key] for c, keys in zip(theirs, things[k], strict=True) for key in keys]
+            assert same_partition(color.tolist(), flat)
+
+
+@given(some_complexes, st.sets(st.sampled_from(ADJACENCIES)))
+def test_swl(Ks, chosen):
+    found = mpsn.wl.swl(Ks, tuple(chosen))
+    keys = [[list(map(tuple, K.simplices(k).tolist())) for K in Ks] for k in range(len(found.ptr))]
+    theirs = wl_twins.swl(
+        [list(chain(*(level[i] for level in keys))) for i in range(len(Ks))], tuple(chosen)
+    )
+    assert_same(found, theirs, keys)
+
+
+@given(some_graphs)
+def test_wl(many):
+    assert_same(mpsn.wl.wl(many), wl_twins.wl(many), [many])
+
+
+@given(some_graphs, st.integers(0, 2**16))
+def test_wl_with_colors(many, seed):
+    given_colors = [[(v * seed + i) % 3 for v in graph] for i, graph in enumerate(many)]
+    start = [dict(zip(g, c, strict=True)) for g, c in zip(many, given_colors, strict=True)]
+    assert_same(mpsn.wl.wl(many, given_colors), wl_twins.wl(many, start), [many])
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("name", ["kwl", "kfwl"])
+@settings(max_examples=30)
+@given(some_graphs)
+def test_tuples(name, k, many):
+    tuples = [[list(product(graph, repeat=k)) for graph in many]]
+    assert_same(getattr(mpsn.wl, name)(many, k), getattr(wl_twins, name)(many, k), tuples)
+
+
+@settings(max_examples=50)
+@given(graphs(7).filter(len), graphs(7).filter(len), st.randoms())
+def test_isomorphic_against_networkx(G, H, random):
+    assert mpsn.wl.isomorphic(G, H) == nx.is_isomorphic(G, H)
+    names = list(G)
+    random.shuffle(names)
+    assert mpsn.wl.isomorphic(G, nx.relabel_nodes(G, dict(zip(G, names, strict=True))))
+
+
+@pytest.mark.filterwarnings("ignore:The hashes produced")
+def test_wl_splits_as_networkx_does():
+    """networkx's hash of the same refinement groups all graphs on up to 6 vertices alike."""
+    many = [G for G in nx.graph_atlas_g() if 0 < len(G) <= 6]
+    labels = mpsn.wl.wl(many).classes().tolist()
+    hashes = [(len(G), nx.weisfeiler_lehman_graph_hash(G, iterations=6)) for G in many]
+    assert same_partition(labels, hashes)

@@ -1,0 +1,218 @@
+"""What refinements give back, palettes, initial colors, and bad input."""
+
+import networkx as nx
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import mpsn
+from mpsn import MPSNError, SimplicialComplex
+from mpsn.errors import TooLargeError
+from mpsn.wl import Palette, kfwl, kwl, swl, wl
+from mpsn.wl.refinement import Painter
+
+TRIANGLE = SimplicialComplex.from_simplices([[0, 1, 2]])
+TAILED = SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
+
+
+def test_a_triangle_with_a_tail_by_hand():
+    r = swl(TAILED)
+    assert r.stable
+    assert [r.num_colors(t) for t in range(r.rounds + 1)] == [
+        (1, 1, 1),
+        (3, 2, 1),  # degrees 1, 2, 3; edges inside a triangle or not
+        (3, 3, 1),  # inside edges with or without vertex 2
+        (3, 3, 1),
+    ]
+    assert [part.tolist() for part in sorted(r.partition(0), key=len)][-1] == [0, 1]
+    assert sorted(len(part) for part in r.partition(1)) == [1, 1, 2]
+    (histogram,) = r.histograms
+    assert [sorted(counts.values()) for counts in histogram] == [[1, 1, 2], [1, 1, 2], [1]]
+    assert "complexes=1, rounds=3, colors=(3, 3, 1)" in repr(r)
+
+
+def test_one_complex_a_list_a_union_and_a_dataset_are_all_taken():
+    both = [TRIANGLE, TAILED]
+    results = [swl(both), swl(mpsn.collate(both)), swl(mpsn.ComplexDataset(both))]
+    assert results[0].histograms == results[1].histograms == results[2].histograms
+    assert swl(TRIANGLE).num_complexes == 1
+
+
+def test_histograms_end_with_the_dimension_of_the_complex():
+    point = SimplicialComplex(1)
+    assert [len(h) for h in swl([point, TAILED, TRIANGLE]).histograms] == [1, 3, 3]
+    assert swl(point).histograms == [({swl(point).colors[-1][0].item(): 1},)]
+
+
+def test_nothing_to_refine():
+    r = swl([])
+    assert (r.num_complexes, r.histograms, r.classes().tolist()) == (0, [], [])
+    assert wl([]).histograms == []
+
+
+def test_no_adjacency_is_counting():
+    r = swl([TRIANGLE, TAILED], adjacencies=())
+    assert r.rounds == 1
+    assert r.num_colors(1) == (1, 1, 1)
+
+
+def test_rounds_can_be_told():
+    assert swl(TAILED, rounds=0).rounds == 0
+    cut, on = swl(TAILED, rounds=1), swl(TAILED, rounds=6)
+    assert (cut.rounds, cut.stable, on.rounds, on.stable) == (1, False, 6, True)
+    assert on.num_colors(6) == (3, 3, 1)
+
+
+def test_isolated_vertices_and_missing_dimensions():
+    r = wl([nx.empty_graph(3), nx.path_graph(3)])
+    assert [sorted(v.values()) for (v,) in r.histograms] == [[3], [1, 2]]
+    assert swl(SimplicialComplex(3)).num_colors(0) == (1,)
+
+
+# Palettes ------------------------------------------------------------------------------------
+
+RUNS = {
+    "swl": lambda K, p: swl(K, palette=p),
+    "swl-all": lambda K, p: swl(K, ("boundary", "coboundary", "lower", "upper"), palette=p),
+    "wl": lambda K, p: wl([L.to_networkx() for L in K], palette=p),
+    "2-wl": lambda K, p: kwl([L.to_networkx() for L in K], 2, palette=p),
+    "3-wl": lambda K, p: kwl([L.to_networkx() for L in K], 3, palette=p),
+    "2-fwl": lambda K, p: kfwl([L.to_networkx() for L in K], 2, palette=p),
+    "3-fwl": lambda K, p: kfwl([L.to_networkx() for L in K], 3, palette=p),
+}
+
+
+@pytest.mark.parametrize("test", RUNS)
+def test_one_after_another_is_as_good_as_together(test):
+    """All graphs on up to 5 vertices, each refined by itself with one palette."""
+    Ks = [mpsn.clique_complex(G, None) for G in nx.graph_atlas_g() if 0 < len(G) <= 5]
+    together = RUNS[test](Ks, None).classes().tolist()
+    palette = Palette()
+    apart = [RUNS[test]([K], palette).histograms[0] for K in Ks]
+    for i in range(len(Ks)):
+        for j in range(i):
+            assert (apart[i] == apart[j]) == (together[i] == together[j])
+
+
+def test_a_palette_grows_and_can_be_copied():
+    r = swl(TRIANGLE, palette=Palette())
+    before, state = len(r.palette), r.palette.copy()
+    assert swl(TRIANGLE, palette=r.palette).histograms == r.histograms
+    assert len(r.palette) == before
+    assert swl(TAILED, palette=r.palette).palette is r.palette
+    assert len(r.palette) > before == len(state)
+    assert repr(state) == f"Palette({before} colors)"
+
+
+def test_a_palette_serves_one_test():
+    palette = swl(TRIANGLE, palette=Palette()).palette
+    with pytest.raises(MPSNError, match="Expected a palette made with wl"):
+        wl(nx.path_graph(3), palette=palette)
+    with pytest.raises(MPSNError, match="cannot be compared"):
+        swl(TRIANGLE, adjacencies=["upper"], palette=palette)
+    with pytest.raises(MPSNError, match="cannot be compared"):
+        swl(TRIANGLE.replace(x=[torch.ones(3, 1)]), initial="features", palette=palette)
+
+
+def test_more_colors_than_codes_have_room_for():
+    """Triples of colors above 2^20 are named pair by pair."""
+    few, many = Painter(None), Painter(None)
+    many.used = 1 << 21
+    columns = [torch.tensor(c) for c in ([0, 1, 0, 1, 0], [2, 3, 2, 3, 3], [0, 1, 0, 0, 0])]
+    for painter in (few, many):
+        code = painter.pack(columns)
+        assert len(code.unique()) == len(torch.stack(columns).unique(dim=1).T) == 4
+    many.used = (1 << 31) + 1
+    with pytest.raises(TooLargeError, match="2\\^31 colors"):
+        many.pack(columns)
+
+
+# Initial colors ------------------------------------------------------------------------------
+
+
+def test_features_color_simplices():
+    K = TRIANGLE.replace(x=[torch.tensor([[1.0, 0.0], [1.0, 0.0], [2.0, -0.0]])])
+    assert swl(K).num_colors(0) == (1, 1, 1)
+    assert swl(K, initial="features").num_colors(0) == (2, 1, 1)
+    assert swl(K, initial=[None, torch.tensor([5, 6, 6])]).num_colors(0) == (1, 2, 1)
+    assert swl(TRIANGLE, initial="features").num_colors(0) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "colors", [["a", "a", "b"], [1, 1, 0], torch.tensor([0.5, 0.5, 1]), [(0, 1), (0, 1), (1, 0)]]
+)
+def test_vertex_colors_of_every_type(colors):
+    assert wl(nx.complete_graph(3), colors).num_colors(0) == (2,)
+    assert wl([nx.complete_graph(3)], [colors], palette=Palette()).num_colors(0) == (2,)
+
+
+def test_graphs_of_every_kind_are_taken():
+    edges = torch.tensor([[0, 1], [1, 2]])
+    one = wl((edges, 3))
+    for graph in (nx.path_graph(3), Data(edge_index=edges, num_nodes=3), [(edges, 3)]):
+        assert wl(graph).histograms == one.histograms
+    assert wl(((edges, 3), nx.path_graph(3))).num_complexes == 2
+    assert kwl(mpsn.datasets.named_graph("hexagon")).num_complexes == 1
+
+
+# Bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("test", [wl, kwl, kfwl])
+def test_graphs_without_vertices(test):
+    with pytest.raises(MPSNError, match="at least one vertex, got none in graph 1; leave it out"):
+        test([nx.path_graph(2), nx.empty_graph(0)])
+
+
+def test_complexes_without_vertices():
+    with pytest.raises(MPSNError, match="got none in complex 0"):
+        swl([SimplicialComplex(), TRIANGLE])
+
+
+@pytest.mark.parametrize(
+    ("colors", "match"),
+    [
+        ([[0, 1], ["a", "b"]], "one type, got int, str"),
+        ([[0, "a"], [0, 1]], "one type"),
+        ([torch.zeros(2), torch.zeros(2, dtype=torch.int64)], "torch.float32, torch.int64"),
+        ([torch.zeros(2, 1), torch.zeros(2, 3)], "rows of 3"),
+        ([[0, 1], [0]], "Expected 2 vertex colors for graph 1, got 1"),
+        ([[0, 1]], "each of 2 graphs, got 1"),
+        ([[1j, 2j], [1j, 1j]], "can be sorted"),
+    ],
+)
+def test_different_initial_color_types(colors, match):
+    with pytest.raises(MPSNError, match=match):
+        wl([nx.path_graph(2), nx.path_graph(2)], colors)
+
+
+@pytest.mark.parametrize("test", [kwl, kfwl])
+@pytest.mark.parametrize("k", [1, 4, 0, "2", 2.5])
+def test_k_outside_its_range(test, k):
+    with pytest.raises(MPSNError, match="Expected k = 2 or 3"):
+        test(nx.path_graph(3), k)
+
+
+@pytest.mark.parametrize("test", [kwl, kfwl])
+def test_a_table_that_would_not_fit_is_refused_with_its_size(test):
+    with pytest.raises(TooLargeError, match=r"1000000000000000 tuples, which need .* GiB"):
+        test((torch.zeros((2, 0), dtype=torch.int64), 100_000), 3)
+    with pytest.raises(TooLargeError, match="raise max_bytes"):
+        test(nx.path_graph(10), 2, max_bytes=1000)
+
+
+def test_unknown_adjacencies():
+    for wrong in (["faces"], "upper"):
+        with pytest.raises(MPSNError, match="among boundary, coboundary, lower, upper, got"):
+            swl(TRIANGLE, adjacencies=wrong)
+
+
+def test_other_bad_input():
+    with pytest.raises(MPSNError, match=r"lift graphs with mpsn.clique_complexes"):
+        swl([nx.path_graph(2)])
+    with pytest.raises(MPSNError, match="'dimension', 'features' or tensors, got 'degree'"):
+        swl(TRIANGLE, initial="degree")
+    with pytest.raises(MPSNError, match="dimension 1 as a tensor of 3 rows"):
+        swl(TRIANGLE, initial=[None, torch.zeros(2)])
+    with pytest.raises(MPSNError, match="Expected rounds >= 0"):
+        swl(TRIANGLE, rounds=-1)

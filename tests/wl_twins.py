@@ -1,0 +1,89 @@
+"""The tests of the ladder written down plainly, with dictionaries, straight from the paper.
+
+Every twin returns the colors of each round as one dictionary per complex or graph. Rounds go on
+until one splits nothing.
+"""
+
+from itertools import combinations, product
+
+
+def refine(colors, signature):
+    """Refine dictionaries {thing: color} together; ``signature(i, thing, colors[i])``."""
+    rounds = [colors]
+    while True:
+        palette = {}
+        colors = [
+            {thing: palette.setdefault(signature(i, thing, c), len(palette)) for thing in c}
+            for i, c in enumerate(rounds[-1])
+        ]
+        before = {color for c in rounds[-1] for color in c.values()}
+        rounds.append(colors)
+        if len(palette) == len(before):
+            return rounds
+
+
+def swl(complexes, adjacencies=("boundary", "upper")):
+    """Color simplices; complexes are lists of sorted vertex tuples, closed under faces."""
+    neighbors = [_neighbors(simplices, "lower" in adjacencies) for simplices in complexes]
+
+    def signature(i, simplex, c):
+        boundary, coboundary, lower, upper = neighbors[i][simplex]
+        parts = {
+            "boundary": [c[face] for face in boundary],
+            "coboundary": [c[coface] for coface in coboundary],
+            "lower": [(c[other], c[face]) for other, face in lower],
+            "upper": [(c[other], c[coface]) for other, coface in upper],
+        }
+        return c[simplex], *(tuple(sorted(parts[name])) for name in adjacencies)
+
+    return refine([{s: len(s) for s in simplices} for simplices in complexes], signature)
+
+
+def _neighbors(simplices, with_lower):
+    around = {simplex: ([], [], [], []) for simplex in simplices}
+    for coface in simplices:
+        if len(coface) > 1:
+            faces = list(combinations(coface, len(coface) - 1))
+            around[coface][0].extend(faces)
+            for face in faces:
+                around[face][1].append(coface)
+                around[face][3].extend((other, coface) for other in faces if other != face)
+    if with_lower:
+        for simplex, (boundary, _, lower, _) in around.items():
+            for face in boundary:
+                lower.extend((other, face) for other in around[face][1] if other != simplex)
+    return around
+
+
+def wl(graphs, colors=None):
+    """Color vertices of networkx graphs."""
+    first = colors or [dict.fromkeys(graph, 0) for graph in graphs]
+    return refine(first, lambda i, v, c: (c[v], tuple(sorted(c[u] for u in graphs[i][v]))))
+
+
+def kwl(graphs, k):
+    """Color k-tuples of vertices, oblivious."""
+
+    def signature(i, v, c):
+        return c[v], *(
+            tuple(sorted(c[(*v[:j], w, *v[j + 1 :])] for w in graphs[i])) for j in range(k)
+        )
+
+    return refine([_types(graph, k) for graph in graphs], signature)
+
+
+def kfwl(graphs, k):
+    """Color k-tuples of vertices, folklore."""
+
+    def signature(i, v, c):
+        heard = (tuple(c[(*v[:j], w, *v[j + 1 :])] for j in range(k)) for w in graphs[i])
+        return c[v], tuple(sorted(heard))
+
+    return refine([_types(graph, k) for graph in graphs], signature)
+
+
+def _types(graph, k):
+    return {
+        v: tuple((a == b, graph.has_edge(a, b)) for a, b in combinations(v, 2))
+        for v in product(graph, repeat=k)
+    }
