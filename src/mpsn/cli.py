@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mpsn.errors import MPSNError
+from mpsn.complexes.graphs import Graph
+from mpsn.datasets import read_graphs
+from mpsn.datasets.named import NAMED
+from mpsn.errors import FileError, GraphError, MPSNError
+from mpsn.lifting import clique_complexes
+from mpsn.wl import LADDER, TESTS, compare, equivalence_classes
+from mpsn.wl.ladder import check_tests
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -49,9 +56,6 @@ def lift(
 
     Example: mpsn lift graphs.g6 --max-dim 3
     """
-    from mpsn.datasets import read_graphs
-    from mpsn.lifting import clique_complexes
-
     graphs = read_graphs(file)
     start = time.perf_counter()
     lifted = clique_complexes(graphs, max_dim)
@@ -66,6 +70,125 @@ def lift(
         return
     _print_rows(rows, f"{file.name}: {len(rows)} graph{'s' * (len(rows) != 1)}")
     Console().print(f"lifted in {seconds:.3g} seconds")
+
+
+@app.command()
+def distinguish(
+    a: Annotated[str, typer.Argument(help="A graph file, or the name of a built-in graph.")],
+    b: Annotated[
+        str | None, typer.Argument(help="Another one; none to group the many graphs of file A.")
+    ] = None,
+    tests: Annotated[
+        str, typer.Option(help=f"Tests to run, of {', '.join(TESTS)}, with commas between.")
+    ] = ",".join(LADDER),
+    max_dim: Annotated[
+        int | None, typer.Option(help="Largest dimension of a simplex; all cliques unless said.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw both clique complexes in their stable SWL colors.")
+    ] = None,
+) -> None:
+    """Say which Weisfeiler-Lehman tests tell two graphs apart, or how they group many.
+
+    For two graphs: for each test its verdict, and the round and the dimension that decided. For one
+    file of many graphs: the classes each test finds, beside those that are truly isomorphic.
+
+    The tests: wl on vertices; 2-wl and 3-wl on tuples of vertices; 2-fwl and 3-fwl, their folklore
+    variants (3-WL = 2-FWL); swl on the simplices of clique complexes, swl-all with all four
+    adjacencies.
+
+    Built-in graphs: hexagon, two-triangles, rook4x4, shrikhande, decalin, bicyclopentyl, prism,
+    k3,3, dodecahedron, desargues, t8, chang1, chang2, chang3.
+
+    Example: mpsn distinguish rook4x4 shrikhande
+    """
+    names = [name.strip() for name in tests.split(",")]
+    check_tests(names)
+    first = _graphs_of(a)
+    if b is None:
+        if len(first) < 2 or plot:
+            raise GraphError(
+                f"Expected two graphs to compare{' and plot' if plot else ''}, got "
+                f"{len(first)} in {a}; name a second graph."
+            )
+        _print_classes(a, first, names, max_dim, as_json)
+        return
+    pair = []
+    for name, found in ((a, first), (b, _graphs_of(b))):
+        if len(found) != 1:
+            raise GraphError(
+                f"Expected one graph in {name}, got {len(found)}; name that file alone."
+            )
+        pair += found
+    result = compare(pair[0], pair[1], names, max_dim=max_dim)
+    if plot:
+        _plot(pair, [a, b], max_dim, plot)
+    if as_json:
+        verdicts = [asdict(verdict) for verdict in result]
+        print(json.dumps({"a": a, "b": b, "tests": verdicts, "isomorphic": result.isomorphic}))
+        return
+    words = {True: "told apart", False: "not told apart", None: "not run"}
+    table = Table("test", "verdict", "round", "dimension", title=f"{a} and {b}")
+    for v in result:
+        cells = ["" if cell is None else str(cell) for cell in (v.round, v.dim)]
+        table.add_row(v.test, words[v.distinguished], *cells)
+    Console().print(table)
+    for v in result:
+        if v.note:
+            Console(soft_wrap=True).print(f"{v.test}: {v.note}", highlight=False)
+    truth = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
+    Console().print(f"truth: {truth[result.isomorphic]}")
+
+
+def _graphs_of(name: str) -> list[Graph]:
+    if name in NAMED:
+        return [NAMED[name]()]
+    if not Path(name).exists():
+        raise FileError(
+            f"Expected a graph file or a built-in graph ({', '.join(NAMED)}), got {name!r}."
+        )
+    return read_graphs(name)
+
+
+def _print_classes(
+    file: str, graphs: list[Graph], tests: list[str], max_dim: int | None, as_json: bool
+) -> None:
+    found = [equivalence_classes(graphs, test, max_dim=max_dim) for test in tests]
+    truth = found[0].truth
+    if as_json:
+        rows = [{"test": one.test, "classes": one.groups, "pairs": one.pairs} for one in found]
+        print(json.dumps({"file": file, "graphs": len(graphs), "tests": rows, "isomorphic": truth}))
+        return
+    title = f"{file}: {len(graphs)} graphs"
+    table = Table("test", "classes", "pairs not told apart", "largest classes", title=title)
+    for one in found:
+        largest = sorted((group for group in one.groups if len(group) > 1), key=len, reverse=True)
+        text = "; ".join(" ".join(map(str, group)) for group in largest)
+        short = text if len(text) <= 60 else f"{text[:60]} ..."
+        table.add_row(one.test, str(len(one.groups)), str(one.pairs), short)
+    Console().print(table)
+    kinds = "too large to check" if truth is None else f"{len(truth)} classes up to isomorphism"
+    Console().print(f"truth: {kinds}")
+
+
+def _plot(graphs: list[Graph], names: list[str], max_dim: int | None, file: Path) -> None:
+    try:
+        from matplotlib import pyplot as plt
+
+        from mpsn.plotting import draw_stable_colors
+    except ImportError as error:
+        raise MPSNError("Expected matplotlib for --plot; pip install 'mpsn[plot]'.") from error
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.5))
+    draw_stable_colors(list(clique_complexes(graphs, max_dim)), axes)
+    for ax, name in zip(axes, names, strict=True):
+        ax.set_title(name)
+    try:
+        figure.savefig(file, bbox_inches="tight")
+    except (OSError, ValueError) as error:
+        raise FileError(f"Expected to write a picture to {file}, got {error}.") from error
+    finally:
+        plt.close(figure)
 
 
 def _print_rows(rows: list[dict[str, Any]], title: str, most: int = 40) -> None:

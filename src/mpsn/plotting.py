@@ -5,6 +5,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
+from mpsn.wl import swl
 
 
 def draw_complex(
@@ -47,6 +49,32 @@ def draw_complex(
     ax.margins(0.08)
     ax.axis("off")
     return ax
+
+
+def draw_stable_colors(
+    complexes: Sequence[SimplicialComplex], axes: Sequence[Axes] | None = None
+) -> Sequence[Axes]:
+    """Draw complexes side by side, every simplex in its stable SWL color.
+
+    They are refined together: simplices of one dimension that SWL cannot tell apart look alike.
+
+    Args:
+        complexes: The complexes, on any number of axes.
+        axes: Where to draw, one each; a new figure unless said.
+    """
+    if axes is None:
+        axes = list(plt.subplots(1, len(complexes), squeeze=False)[1][0])
+    refined = swl(complexes)
+    numbers = [torch.unique(colors, return_inverse=True)[1] for colors in refined.colors[-1]]
+    for i, (K, ax) in enumerate(zip(complexes, axes, strict=True)):
+        draw_complex(
+            K,
+            ax,
+            colors=[
+                row[ptr[i] : ptr[i + 1]] for row, ptr in zip(numbers, refined.ptr, strict=True)
+            ],
+        )
+    return axes
 
 
 def _paint(numbers: Tensor | None, k: int) -> Any:

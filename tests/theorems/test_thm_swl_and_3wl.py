@@ -13,7 +13,7 @@ import torch
 from mpsn import clique_complexes
 from mpsn.datasets import named_graph, strongly_regular
 from mpsn.datasets.strongly_regular import FAMILIES
-from mpsn.wl import compare, kfwl, kwl, swl, wl
+from mpsn.wl import TESTS, compare, kfwl, kwl, swl, wl
 
 # Pairs of graphs that SWL (boundary and upper, clique complexes) cannot tell apart, per family.
 LEFT = {
@@ -42,7 +42,7 @@ def pairs_left(labels):
 
 
 def test_rook_and_shrikhande():
-    found = compare(named_graph("rook4x4"), named_graph("shrikhande"))
+    found = compare(named_graph("rook4x4"), named_graph("shrikhande"), tuple(TESTS))
     told_apart = [verdict.test for verdict in found if verdict.distinguished]
     assert told_apart == ["3-fwl", "swl", "swl-all"]
     assert (found["swl"].round, found["swl"].dim) == (0, 3)  # only the rook's graph has 4-cliques

@@ -33,7 +33,7 @@ def strongly_regular(
     """Return all strongly regular graphs SR(n, d, λ, μ) of one of the paper's nine families.
 
     n vertices of degree d; adjacent ones have λ, others μ common neighbors. None of the graphs of
-    a family are isomorphic, and 2-FWL tells none of them apart (a lemma of the paper, appendix B).
+    a family are isomorphic, and 2-FWL tells none of them apart (a lemma of appendix A).
 
     SR(16,6,2,2), SR(25,12,5,6) and SR(28,12,6,4) are constructed. The others are read from
     ``sr/sr261034.g6`` and the like in the folder ``data``, or in the one the environment variable

@@ -8,7 +8,7 @@ oblivious one on (k+1)-tuples, so 3-WL = 2-FWL.
 from typing import Any
 
 from mpsn.wl.isomorphism import isomorphic
-from mpsn.wl.ladder import TESTS, Classes, Comparison, Verdict, compare, equivalence_classes
+from mpsn.wl.ladder import LADDER, TESTS, Classes, Comparison, Verdict, compare, equivalence_classes
 from mpsn.wl.palette import Palette
 from mpsn.wl.refinement import Refinement
 from mpsn.wl.simplices import swl
@@ -16,6 +16,7 @@ from mpsn.wl.tuples import kfwl, kwl
 from mpsn.wl.vertices import wl
 
 __all__ = [
+    "LADDER",
     "TESTS",
     "Classes",
     "Comparison",

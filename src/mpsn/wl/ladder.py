@@ -34,6 +34,9 @@ TESTS: dict[str, Test] = {
 }
 
 
+LADDER = ("wl", "2-wl", "3-wl", "2-fwl", "swl")  # what takes at most n^3 steps on graphs
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What one test says about two graphs.
@@ -103,7 +106,7 @@ class Classes:
 def compare(
     G: object,
     H: object,
-    tests: Sequence[str] = tuple(TESTS),
+    tests: Sequence[str] = LADDER,
     *,
     max_dim: int | None = None,
 ) -> Comparison:
@@ -114,7 +117,7 @@ def compare(
         H: Another one.
         tests: Names of tests: "wl"; "2-wl" and "3-wl" (oblivious); "2-fwl" and "3-fwl" (folklore:
             2-FWL = 3-WL); "swl" (boundary and upper adjacencies) and "swl-all" (all four) on clique
-            complexes.
+            complexes. All but "3-fwl" and "swl-all" unless said.
         max_dim: Largest dimension of the clique complexes; None for all cliques.
 
     Example:

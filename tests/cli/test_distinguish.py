@@ -1,0 +1,129 @@
+"""`mpsn distinguish` as a user runs it."""
+
+import json
+import sys
+
+import networkx as nx
+import pytest
+
+from mpsn.cli import main
+from mpsn.datasets import strongly_regular
+
+
+@pytest.fixture
+def mpsn(monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mpsn", "distinguish", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ending:
+            main()
+        out, err = capsys.readouterr()
+        return ending.value.code, out, err
+
+    return run
+
+
+def row(out, test):
+    """Return the cells of the table's row for a test."""
+    line = next(line for line in out.splitlines() if line.startswith(f"│ {test} "))
+    return [cell.strip() for cell in line.strip("│").split("│")]
+
+
+def test_table_of_two_built_in_graphs(mpsn):
+    code, out, _ = mpsn("rook4x4", "shrikhande")
+    assert code == 0
+    assert "rook4x4 and shrikhande" in out
+    assert row(out, "swl") == ["swl", "told apart", "0", "3"]
+    for test in ("wl", "2-wl", "3-wl", "2-fwl"):
+        assert row(out, test) == [test, "not told apart", "", ""]
+    assert "truth: not isomorphic" in out
+
+
+def test_json_of_two_files(mpsn, tmp_path):
+    nx.write_graph6(nx.path_graph(4), tmp_path / "path.g6")
+    nx.write_edgelist(nx.star_graph(3), tmp_path / "star.edgelist", data=False)
+    code, out, _ = mpsn(
+        tmp_path / "path.g6", tmp_path / "star.edgelist", "--tests", "wl, swl", "--json"
+    )
+    found = json.loads(out)
+    assert code == 0
+    assert found["isomorphic"] is False
+    assert found["tests"][0] == {
+        "test": "wl", "distinguished": True, "round": 1, "dim": 0, "note": ""
+    }  # fmt: skip
+    assert [verdict["test"] for verdict in found["tests"]] == ["wl", "swl"]
+
+
+def test_a_graph_and_itself(mpsn):
+    code, out, _ = mpsn("decalin", "decalin")
+    assert code == 0
+    assert "truth: isomorphic" in out
+    assert " told apart" not in out.replace("not told apart", "")
+
+
+def test_max_dim(mpsn):
+    _, out, _ = mpsn("rook4x4", "shrikhande", "--tests", "swl", "--max-dim", 1)
+    assert row(out, "swl") == ["swl", "not told apart", "", ""]
+
+
+def test_classes_of_a_file(mpsn, tmp_path):
+    family = [nx.Graph(graph.edge_index.T.tolist()) for graph in strongly_regular(28, 12, 6, 4)]
+    twice = [*family, nx.relabel_nodes(family[2], {v: 27 - v for v in range(28)})]
+    path = tmp_path / "family.g6"
+    path.write_bytes(b"".join(nx.to_graph6_bytes(G, sorted(G), header=False) for G in twice))
+    code, out, _ = mpsn(path, "--tests", "wl,2-fwl,swl")
+    assert code == 0
+    assert row(out, "wl") == ["wl", "1", "10", "0 1 2 3 4"]
+    assert row(out, "swl") == ["swl", "4", "1", "2 4"]
+    assert "truth: 4 classes up to isomorphism" in out
+    code, out, _ = mpsn(path, "--tests", "2-fwl,swl", "--json")
+    found = json.loads(out)
+    assert found["graphs"] == 5
+    assert found["tests"][0] == {"test": "2-fwl", "classes": [[0, 1, 2, 3, 4]], "pairs": 10}
+    assert found["tests"][1]["classes"] == found["isomorphic"] == [[0], [1], [2, 4], [3]]
+
+
+def test_large_graphs_are_compared_by_what_fits(mpsn, tmp_path):
+    for name, seed in (("one", 1), ("two", 2)):
+        graph = nx.gnm_random_graph(3000, 4000, seed=seed)
+        nx.write_edgelist(graph, tmp_path / f"{name}.txt", data=False)
+    code, out, _ = mpsn(tmp_path / "one.txt", tmp_path / "two.txt", "--tests", "wl,3-wl")
+    assert code == 0
+    assert row(out, "wl")[1] == "told apart"
+    assert row(out, "3-wl")[1] == "not run"
+    assert "3-wl: Expected tables of at most" in out
+    assert "truth: too large to check" in out
+
+
+def test_plot(mpsn, tmp_path):
+    code, _, _ = mpsn("hexagon", "two-triangles", "--plot", tmp_path / "pair.png")
+    assert code == 0
+    assert (tmp_path / "pair.png").read_bytes().startswith(b"\x89PNG")
+    code, _, err = mpsn("hexagon", "prism", "--plot", tmp_path / "pair.xyz")
+    assert code == 2
+    assert "Expected to write a picture" in err
+
+
+def test_errors_are_one_line_and_exit_2(mpsn, tmp_path):
+    path = tmp_path / "two.g6"
+    path.write_bytes(b"".join(nx.to_graph6_bytes(nx.path_graph(n), header=False) for n in (2, 3)))
+    empty = tmp_path / "empty.g6"
+    nx.write_graph6(nx.empty_graph(0), empty)
+    for arguments, match in [
+        (["hexagon"], "name a second graph"),
+        (["hexagon", "hexagn"], "built-in graph (hexagon, two-triangles, rook4x4"),
+        ([path, "hexagon"], "Expected one graph in"),
+        ([path, "--plot", "x.png"], "two graphs to compare and plot"),
+        (["hexagon", "prism", "--tests", "wl,4-wl"], "2-fwl, 3-fwl, swl, swl-all, got 4-wl"),
+        (["hexagon", empty], "at least one vertex"),
+    ]:
+        code, out, err = mpsn(*arguments)
+        assert (code, out) == (2, "")
+        assert match in err
+        assert err.count("\n") == 1
+
+
+def test_help_teaches(mpsn):
+    code, out, _ = mpsn("--help")
+    assert code == 0
+    assert "mpsn distinguish rook4x4 shrikhande" in out
+    assert "3-WL = 2-FWL" in out

@@ -1,0 +1,90 @@
+"""Comparing two graphs, grouping many, and the truth."""
+
+import networkx as nx
+import pytest
+
+from mpsn import MPSNError
+from mpsn.datasets import named_graph
+from mpsn.wl import TESTS, compare, equivalence_classes, isomorphic, ladder
+
+
+def test_compare_says_where():
+    found = compare(nx.path_graph(4), nx.star_graph(3), tuple(TESTS))
+    assert all(verdict.distinguished for verdict in found)
+    assert (found["wl"].round, found["wl"].dim) == (1, 0)
+    assert (found["2-wl"].round, found["2-wl"].dim) == (1, None)
+    assert (found["swl"].round, found["swl"].dim) == (1, 0)
+
+
+def test_compare_prints_a_table():
+    lines = str(compare(named_graph("hexagon"), named_graph("two-triangles"), ["wl", "swl"]))
+    assert lines.splitlines()[1:] == [
+        "wl       not told apart  -      -",
+        "swl      told apart      0      2",
+        "truth    not isomorphic",
+    ]
+
+
+def test_a_test_too_large_is_not_run():
+    big = nx.cycle_graph(3000)
+    found = compare(big, nx.disjoint_union(nx.cycle_graph(1500), nx.cycle_graph(1500)), ["3-wl"])
+    assert found["3-wl"].distinguished is None
+    assert "GiB" in found["3-wl"].note
+    assert found.isomorphic is None
+    assert "not run" in str(found)
+
+
+def test_max_dim_limits_what_swl_sees():
+    pair = named_graph("rook4x4"), named_graph("shrikhande")
+    assert not compare(*pair, ["swl"], max_dim=1)["swl"].distinguished
+    assert compare(*pair, ["swl"], max_dim=3)["swl"].dim == 3
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_equivalence_classes_contain_the_truth(test):
+    """All graphs on 4 vertices and a copy of each."""
+    many = [G for G in nx.graph_atlas_g() if len(G) == 4]
+    n = len(many)
+    many += [nx.relabel_nodes(G, {v: 3 - v for v in G}) for G in many]
+    found = equivalence_classes(many, test)
+    assert found.truth == [[i, i + n] for i in range(n)]
+    assert found.groups == found.truth  # every test is complete on 4 vertices
+    assert found.pairs == n
+
+
+def test_equivalence_classes_of_graphs_beyond_a_test():
+    many = [named_graph(name) for name in ("decalin", "bicyclopentyl", "decalin")]
+    found = equivalence_classes(many, "swl")
+    assert (found.groups, found.truth, found.pairs) == ([[0, 1, 2]], [[0, 2], [1]], 3)
+    assert equivalence_classes([], "swl").groups == []
+
+
+def test_no_truth_for_large_graphs():
+    many = [nx.path_graph(ladder.SMALL + 1)] * 2
+    assert equivalence_classes(many, "wl").truth is None
+
+
+def test_unknown_tests_are_refused_with_the_right_names():
+    names = "wl, 2-wl, 3-wl, 2-fwl, 3-fwl, swl, swl-all"
+    with pytest.raises(MPSNError, match=f"Expected tests among {names}, got 4-wl"):
+        compare(nx.path_graph(2), nx.path_graph(2), ["wl", "4-wl"])
+    with pytest.raises(MPSNError, match=f"among {names}, got gin"):
+        equivalence_classes([nx.path_graph(2)], "gin")
+    with pytest.raises(MPSNError, match="got swl"):
+        compare(nx.path_graph(2), nx.path_graph(2), "swl")
+    with pytest.raises(MPSNError, match="none in graph 1"):
+        compare(nx.path_graph(2), nx.empty_graph(0))
+
+
+@pytest.mark.parametrize(
+    ("one", "two"), [("hexagon", "two-triangles"), ("decalin", "bicyclopentyl"), ("t8", "chang1")]
+)
+def test_isomorphic_is_not_fooled(one, two):
+    assert not isomorphic(named_graph(one), named_graph(two))
+    assert isomorphic(named_graph(two), named_graph(two))
+
+
+def test_isomorphic_with_more_guesses_than_fit_at_once(monkeypatch):
+    monkeypatch.setattr("mpsn.wl.isomorphism.CHUNK", 2)
+    assert isomorphic(named_graph("shrikhande"), named_graph("shrikhande"))
+    assert not isomorphic(named_graph("dodecahedron"), named_graph("desargues"))
