@@ -28,14 +28,15 @@ def draw_complex(
     Args:
         K: The complex; simplices of dimension above 2 show by their triangles.
         ax: Where to draw; a new figure unless said.
-        positions: Point of each vertex, (n_0, 2); a spring layout with a fixed seed unless said.
+        positions: Point of each vertex, (n_0, 2); a spring layout of each component with a fixed
+            seed unless said.
         colors: Per dimension 0, 1, 2, the number of a color for each simplex, (n_k,), or None.
     """
     ax = ax or plt.subplots()[1]
     if positions is None:
         graph: nx.Graph[int] = nx.Graph(K.simplices(1).tolist())
         graph.add_nodes_from(range(K.num_nodes))
-        layout = nx.spring_layout(graph, seed=0, iterations=200)
+        layout = _layout(graph)
         positions = [layout[i] for i in range(K.num_nodes)]
     points = np.asarray(positions, dtype=float).reshape(-1, 2)
     paint = [_paint(colors[k] if k < len(colors) else None, k) for k in range(3)]
@@ -75,6 +76,24 @@ def draw_stable_colors(
             ],
         )
     return axes
+
+
+def _layout(graph: "nx.Graph[int]") -> dict[int, Any]:
+    """Lay out each component by springs, and set them beside each other in rows."""
+    parts = sorted(map(sorted, nx.connected_components(graph)), key=len, reverse=True)
+    sizes = [2 * len(part) ** 0.5 for part in parts]  # diameters
+    width = 1.1 * sum(size**2 for size in sizes) ** 0.5
+    layout: dict[int, Any] = {}
+    x, y, height = 0.0, 0.0, 0.0
+    for part, size in zip(parts, sizes, strict=True):
+        if x and x + size > width:
+            x, y, height = 0.0, y - height, 0.0
+        center = np.array([x + size / 2, y - size / 2])
+        layout |= nx.spring_layout(
+            graph.subgraph(part), seed=0, iterations=200, scale=0.8 * size / 2, center=center
+        )
+        x, height = x + size, max(height, size)
+    return layout
 
 
 def _paint(numbers: Tensor | None, k: int) -> Any:

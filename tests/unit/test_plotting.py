@@ -4,8 +4,8 @@ import networkx as nx
 import torch
 from matplotlib import pyplot as plt
 
-from mpsn import SimplicialComplex, clique_complex
-from mpsn.plotting import draw_complex
+from mpsn import SimplicialComplex, clique_complex, clique_complexes
+from mpsn.plotting import draw_complex, draw_stable_colors
 
 
 def test_draws_every_simplex_into_the_given_axes():
@@ -33,4 +33,23 @@ def test_positions_and_colors():
 
 def test_draws_the_empty_complex():
     assert draw_complex(SimplicialComplex()).collections[2].get_offsets().shape == (0, 2)
+    plt.close("all")
+
+
+def test_stable_colors_are_shared_between_complexes():
+    triangle, path = nx.cycle_graph(3), nx.path_graph(3)
+    axes = draw_stable_colors(list(clique_complexes([triangle, path, path])))
+    edges = [ax.collections[1].get_colors() for ax in axes]
+    assert len(axes) == 3
+    assert (edges[1] == edges[2]).all()
+    assert (edges[0][:2] != edges[1]).any()
+    plt.close("all")
+
+
+def test_components_do_not_overlap():
+    ax = draw_complex(clique_complex(nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))))
+    points = ax.collections[2].get_offsets()
+    one, two = points[:3], points[3:]
+    apart = (one.max(0) < two.min(0)) | (two.max(0) < one.min(0))
+    assert apart.any()
     plt.close("all")

@@ -1,6 +1,7 @@
 """What refinements give back, palettes, initial colors, and bad input."""
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -139,7 +140,14 @@ def test_features_color_simplices():
 
 
 @pytest.mark.parametrize(
-    "colors", [["a", "a", "b"], [1, 1, 0], torch.tensor([0.5, 0.5, 1]), [(0, 1), (0, 1), (1, 0)]]
+    "colors",
+    [
+        ["a", "a", "b"],
+        [1, 1, 0],
+        torch.tensor([0.5, 0.5, 1]),
+        np.eye(3)[[1, 1, 0]],
+        [(0, 1), (0, 1), (1, 0)],
+    ],
 )
 def test_vertex_colors_of_every_type(colors):
     assert wl(nx.complete_graph(3), colors).num_colors(0) == (2,)
@@ -187,7 +195,7 @@ def test_different_initial_color_types(colors, match):
 
 
 @pytest.mark.parametrize("test", [kwl, kfwl])
-@pytest.mark.parametrize("k", [1, 4, 0, "2", 2.5])
+@pytest.mark.parametrize("k", [1, 4, 0, "2", 2.0])
 def test_k_outside_its_range(test, k):
     with pytest.raises(MPSNError, match="Expected k = 2 or 3"):
         test(nx.path_graph(3), k)
@@ -199,6 +207,13 @@ def test_a_table_that_would_not_fit_is_refused_with_its_size(test):
         test((torch.zeros((2, 0), dtype=torch.int64), 100_000), 3)
     with pytest.raises(TooLargeError, match="raise max_bytes"):
         test(nx.path_graph(10), 2, max_bytes=1000)
+
+
+def test_more_rounds_than_fit_are_refused(monkeypatch):
+    monkeypatch.setattr("mpsn.wl.refinement.room", lambda device: 10_000)
+    with pytest.raises(TooLargeError, match="set rounds to stop earlier"):
+        wl(nx.path_graph(100))
+    assert wl(nx.path_graph(100), rounds=3).rounds == 3
 
 
 def test_unknown_adjacencies():

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,13 +32,13 @@ def from_rows(rows: Tensor) -> Initial:
 
 
 def from_values(values: Sequence[Hashable]) -> Initial:
-    """Color by hashable values that can be sorted."""
+    """Color by values that can be sorted and hashed."""
     try:
         keys = sorted(set(values))  # type: ignore[type-var]
     except TypeError as error:
         raise ColoringError(
-            f"Expected initial colors that can be sorted, got {values[0]!r:.40} and others; "
-            f"use numbers or strings."
+            f"Expected initial colors that can be sorted and hashed, got {values[0]!r:.40} and "
+            f"others; use numbers or strings."
         ) from error
     rank = {key: i for i, key in enumerate(keys)}
     return Initial(torch.tensor([rank[value] for value in values], dtype=torch.int64), keys)
@@ -58,7 +59,7 @@ def of_vertices(colors: Sequence[Any], sizes: Sequence[int]) -> tuple[Initial, s
     """Return the initial colors of vertices given per graph, and their common type.
 
     Args:
-        colors: One entry per graph: a tensor (n,) or (n, F), or a sequence of n values.
+        colors: One entry per graph: a tensor or array, (n,) or (n, F), or n values.
         sizes: Number of vertices of each graph.
     """
     if len(colors) != len(sizes):
@@ -71,6 +72,7 @@ def of_vertices(colors: Sequence[Any], sizes: Sequence[int]) -> tuple[Initial, s
             raise ColoringError(
                 f"Expected {n} vertex colors for graph {i}, got {len(part)}; give one per vertex."
             )
+    colors = [torch.as_tensor(c) if isinstance(c, np.ndarray) else c for c in colors]
     kinds = sorted({kind_of(part) for part in colors})
     if len(kinds) > 1 or " and " in kinds[0]:
         raise ColoringError(
@@ -78,5 +80,5 @@ def of_vertices(colors: Sequence[Any], sizes: Sequence[int]) -> tuple[Initial, s
             f"convert them, or use numbers for all."
         )
     if isinstance(colors[0], Tensor):
-        return from_rows(torch.cat(list(colors))), kinds[0]
+        return from_rows(torch.cat([part.reshape(len(part), -1) for part in colors])), kinds[0]
     return from_values([color for part in colors for color in part]), kinds[0]

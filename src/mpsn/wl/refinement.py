@@ -10,6 +10,7 @@ from torch import Tensor
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl.grouping import Multisets, group, signature_keys
 from mpsn.wl.initial import Initial
+from mpsn.wl.memory import room
 from mpsn.wl.palette import Palette
 
 Colors = tuple[Tensor, ...]
@@ -171,7 +172,7 @@ def refine(
     """
     if rounds is not None and rounds < 0:
         raise ColoringError(f"Expected rounds >= 0, or None to run until stable, got {rounds}.")
-    painter = Painter(palette)
+    painter, limit = Painter(palette), room(ptr[0].device)
     now = [
         painter.name(k, ids, len(keys), lambda k=k: initial[k].keys)  # type: ignore[misc]
         for k, (ids, keys) in enumerate(initial)
@@ -179,6 +180,11 @@ def refine(
     colors, stable = [tuple(c for c, _ in now)], False
     while painter.turn < rounds if rounds is not None else not stable:
         painter.turn += 1
+        if 8 * painter.turn * sum(len(c) for c in colors[0]) > limit:
+            raise TooLargeError(
+                f"Expected colors of at most {limit / 2**30:.3g} GiB, got {painter.turn} rounds on "
+                f"{tuple(len(c) for c in colors[0])} simplices; set rounds to stop earlier."
+            )
         before = now
         now = [painter.paint(k, *signatures(k, colors[-1], painter)) for k in range(len(initial))]
         colors.append(tuple(c for c, _ in now))

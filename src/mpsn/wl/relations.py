@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.operators import Kind
+from mpsn.wl import segments_cpu
 from mpsn.wl.grouping import Multisets
 from mpsn.wl.refinement import Colors, Painter
 
@@ -73,6 +74,8 @@ def by_receiver(receivers: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Sort entries by their receivers 0, ..., n - 1: offsets (n + 1,) and the order."""
     small = narrow(receivers)
     ptr = torch.nn.functional.pad(torch.bincount(small, minlength=n).cumsum(0), (1, 0))
+    if small.device.type == "cpu":
+        return ptr, torch.from_numpy(segments_cpu.order_by(small.numpy(), ptr.numpy()))
     return ptr, small.sort(stable=True).indices
 
 

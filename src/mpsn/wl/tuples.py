@@ -6,7 +6,6 @@ The two are one step apart: (k+1)-WL tells apart exactly what k-FWL does, so 3-W
 
 from typing import NamedTuple
 
-import psutil
 import torch
 from torch import Tensor
 
@@ -15,6 +14,7 @@ from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl.graphs import read
 from mpsn.wl.grouping import Multisets
 from mpsn.wl.initial import Initial
+from mpsn.wl.memory import room
 from mpsn.wl.palette import Palette
 from mpsn.wl.refinement import Colors, Painter, Refinement, Signatures, refine
 from mpsn.wl.relations import narrow
@@ -127,7 +127,7 @@ def kfwl(
 
 
 def _read(graphs: object, k: int) -> CleanGraphs:
-    if k not in (2, 3):
+    if not isinstance(k, int) or k not in (2, 3):
         raise ColoringError(
             f"Expected k = 2 or 3, got {k!r}; for k = 1 use mpsn.wl.wl, larger k are not feasible."
         )
@@ -139,18 +139,11 @@ def _check_size(
 ) -> None:
     """Refuse tables that would not fit, before anything is allocated."""
     sizes = clean.ptr.diff().tolist()
-    where = clean.ptr.device
-    if max_bytes is None:
-        free = (
-            torch.cuda.mem_get_info(where)[0]
-            if where.type == "cuda"
-            else psutil.virtual_memory().available
-        )
-        max_bytes = free * 3 // 4
+    limit = room(clean.ptr.device) if max_bytes is None else max_bytes
     need = each * sum(n**power for n in sizes)
-    if need > max_bytes:
+    if need > limit:
         raise TooLargeError(
-            f"Expected tables of at most {max_bytes / 2**30:.3g} GiB, got {test} on graphs "
+            f"Expected tables of at most {limit / 2**30:.3g} GiB, got {test} on graphs "
             f"of up to {max(sizes)} vertices: {sum(n**k for n in sizes)} tuples, which need "
             f"{need / 2**30:.3g} GiB; use fewer or smaller graphs, a smaller k, or raise max_bytes."
         )
