@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,9 +15,9 @@ from rich.table import Table
 from mpsn.complexes.graphs import Graph
 from mpsn.datasets import read_graphs
 from mpsn.datasets.named import NAMED
-from mpsn.errors import FileError, GraphError, MPSNError
+from mpsn.errors import FileError, GraphError, MPSNError, TooLargeError
 from mpsn.lifting import clique_complexes
-from mpsn.wl import LADDER, TESTS, compare, equivalence_classes
+from mpsn.wl import LADDER, TESTS, Classes, compare, equivalence_classes
 from mpsn.wl.ladder import check_tests
 
 app = typer.Typer(
@@ -134,9 +135,7 @@ def distinguish(
         cells = ["" if cell is None else str(cell) for cell in (v.round, v.dim)]
         table.add_row(v.test, words[v.distinguished], *cells)
     Console().print(table)
-    for v in result:
-        if v.note:
-            Console(soft_wrap=True).print(f"{v.test}: {v.note}", highlight=False)
+    _print_notes((v.test, v.note) for v in result)
     truth = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
     Console().print(f"truth: {truth[result.isomorphic]}")
 
@@ -154,22 +153,37 @@ def _graphs_of(name: str) -> list[Graph]:
 def _print_classes(
     file: str, graphs: list[Graph], tests: list[str], max_dim: int | None, as_json: bool
 ) -> None:
-    found = [equivalence_classes(graphs, test, max_dim=max_dim) for test in tests]
-    truth = found[0].truth
+    rows: list[dict[str, Any]] = []
+    for test in tests:
+        try:
+            found = equivalence_classes(graphs, test, max_dim=max_dim)
+            rows.append({"test": test, "classes": found.groups, "pairs": found.pairs, "note": ""})
+        except TooLargeError as error:
+            rows.append({"test": test, "classes": None, "pairs": None, "note": str(error)})
+    truth = Classes("truth", [], graphs).truth
     if as_json:
-        rows = [{"test": one.test, "classes": one.groups, "pairs": one.pairs} for one in found]
         print(json.dumps({"file": file, "graphs": len(graphs), "tests": rows, "isomorphic": truth}))
         return
     title = f"{file}: {len(graphs)} graphs"
     table = Table("test", "classes", "pairs not told apart", "largest classes", title=title)
-    for one in found:
-        largest = sorted((group for group in one.groups if len(group) > 1), key=len, reverse=True)
-        text = "; ".join(" ".join(map(str, group)) for group in largest)
+    for row in rows:
+        if row["note"]:
+            table.add_row(row["test"], "not run", "", "")
+            continue
+        large = sorted((c for c in row["classes"] if len(c) > 1), key=len, reverse=True)
+        text = "; ".join(" ".join(map(str, members)) for members in large)
         short = text if len(text) <= 60 else f"{text[:60]} ..."
-        table.add_row(one.test, str(len(one.groups)), str(one.pairs), short)
+        table.add_row(row["test"], str(len(row["classes"])), str(row["pairs"]), short)
     Console().print(table)
+    _print_notes((row["test"], row["note"]) for row in rows)
     kinds = "too large to check" if truth is None else f"{len(truth)} classes up to isomorphism"
     Console().print(f"truth: {kinds}")
+
+
+def _print_notes(notes: Iterable[tuple[str, str]]) -> None:
+    for test, note in notes:
+        if note:
+            Console(soft_wrap=True).print(f"{test}: {note}", highlight=False)
 
 
 def _plot(graphs: list[Graph], names: list[str], max_dim: int | None, file: Path) -> None:

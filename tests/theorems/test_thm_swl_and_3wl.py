@@ -5,6 +5,7 @@ them, the 4×4 rook's graph and the Shrikhande graph to begin with.
 """
 
 import os
+from functools import cache
 
 import networkx as nx
 import pytest
@@ -29,6 +30,7 @@ LEFT = {
 }
 
 
+@cache
 def family(parameters):
     if FAMILIES[parameters].construct is None and "MPSN_DATA" not in os.environ:
         pytest.skip(f"SR{parameters} needs local data: set MPSN_DATA")
@@ -57,7 +59,7 @@ def test_exact_swl_on_strongly_regular_families(parameters):
 @pytest.mark.parametrize("parameters", LEFT, ids=str)
 def test_no_family_is_split_by_2fwl(parameters):
     """Three colors, nodes, edges and non-edges, and no round adds one."""
-    r = kfwl(family(parameters)[:60], 2)
+    r = kfwl(family(parameters)[:240], 2)
     assert r.rounds == 1
     assert r.num_colors(1) == (3,)
     assert len(r.classes().unique()) == 1

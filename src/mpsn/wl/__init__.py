@@ -7,7 +7,7 @@ oblivious one on (k+1)-tuples, so 3-WL = 2-FWL.
 
 from typing import Any
 
-from mpsn.wl.isomorphism import isomorphic
+from mpsn.wl.isomorphism import isomorphic, isomorphism_classes
 from mpsn.wl.ladder import LADDER, TESTS, Classes, Comparison, Verdict, compare, equivalence_classes
 from mpsn.wl.palette import Palette
 from mpsn.wl.refinement import Refinement
@@ -28,6 +28,7 @@ __all__ = [
     "compare",
     "equivalence_classes",
     "isomorphic",
+    "isomorphism_classes",
     "kfwl",
     "kwl",
     "swl",

@@ -1,5 +1,7 @@
 """The truth beside the tests: an exact isomorphism check for small graphs."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -10,6 +12,7 @@ from mpsn.wl.simplices import swl
 from mpsn.wl.vertices import wl
 
 CHUNK = 256  # guesses refined together
+TOP = 3  # dimension of the clique complexes that give vertices their first colors
 
 Guess = tuple[int, ...]
 
@@ -28,7 +31,7 @@ def isomorphic(G: object, H: object) -> bool:
     """
     read([G, H])
     pair = [(graph.edge_index, graph.num_nodes) for graph in map(as_graph, (G, H))]
-    both = swl(clique_complexes(pair))
+    both = swl(clique_complexes(pair, TOP))
     if pair[0][1] != pair[1][1] or len(set(both.classes().tolist())) > 1:
         return False
     start = both.colors[-1][0].reshape(2, -1)
@@ -54,6 +57,31 @@ def isomorphic(G: object, H: object) -> bool:
             ]
             waiting.append(((*singled, vertex), guesses))
     return False
+
+
+def isomorphism_classes(graphs: Sequence[object]) -> list[list[int]]:
+    """Group graphs that are isomorphic: positions, by their first member.
+
+    Example:
+        >>> mpsn.wl.isomorphism_classes([nx.path_graph(3), nx.cycle_graph(3), nx.star_graph(2)])
+        [[0, 2], [1]]
+    """
+    found: list[list[int]] = []
+    for alike in grouped(swl(clique_complexes(graphs, TOP)).classes().tolist()):
+        homes: list[list[int]] = []
+        for i in alike:
+            home = next((same for same in homes if isomorphic(graphs[same[0]], graphs[i])), None)
+            homes.append([i]) if home is None else home.append(i)
+        found += homes
+    return sorted(found)
+
+
+def grouped(labels: Sequence[int]) -> list[list[int]]:
+    """List the positions of equal labels, by their first position."""
+    groups: dict[int, list[int]] = {}
+    for i, label in enumerate(labels):
+        groups.setdefault(label, []).append(i)
+    return list(groups.values())
 
 
 def _mark(colors: Tensor, singled: Guess) -> Tensor:

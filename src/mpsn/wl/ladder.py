@@ -1,13 +1,14 @@
 """The ladder: every test by name, on two graphs or on a whole list."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from mpsn.complexes.operators import Kind
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.lifting import clique_complexes
 from mpsn.wl.graphs import read
-from mpsn.wl.isomorphism import isomorphic
+from mpsn.wl.isomorphism import grouped, isomorphic, isomorphism_classes
 from mpsn.wl.refinement import Refinement
 from mpsn.wl.relations import ADJACENCIES
 from mpsn.wl.simplices import swl
@@ -90,12 +91,19 @@ class Classes:
     Attributes:
         test: Name of the test.
         groups: Positions of graphs the test cannot tell apart, by their first member.
-        truth: Positions of isomorphic graphs; None if a graph is too large for an exact check.
+        graphs: The graphs.
     """
 
     test: str
     groups: list[list[int]]
-    truth: list[list[int]] | None
+    graphs: Sequence[object] = field(repr=False)
+
+    @cached_property
+    def truth(self) -> list[list[int]] | None:
+        """Positions of isomorphic graphs; None if a graph is too large for an exact check."""
+        if self.graphs and int(read(self.graphs).ptr.diff().max()) > SMALL:
+            return None
+        return isomorphism_classes(self.graphs)
 
     @property
     def pairs(self) -> int:
@@ -165,19 +173,9 @@ def equivalence_classes(
     """
     check_tests([test])
     if not graphs:
-        return Classes(test, [], [])
+        return Classes(test, [], graphs)
     labels = TESTS[test](graphs, max_dim).classes()
-    groups = _grouped(labels.tolist())
-    if int(read(graphs).ptr.diff().max()) > SMALL:
-        return Classes(test, groups, None)
-    truth: list[list[int]] = []
-    for group in groups:
-        found: list[list[int]] = []
-        for i in group:
-            home = next((same for same in found if isomorphic(graphs[same[0]], graphs[i])), None)
-            found.append([i]) if home is None else home.append(i)
-        truth += found
-    return Classes(test, groups, sorted(truth))
+    return Classes(test, grouped(labels.tolist()), graphs)
 
 
 def check_tests(tests: Sequence[str]) -> None:
@@ -186,10 +184,3 @@ def check_tests(tests: Sequence[str]) -> None:
     if unknown or isinstance(tests, str):
         got = tests if isinstance(tests, str) else ", ".join(map(str, unknown))
         raise ColoringError(f"Expected tests among {', '.join(TESTS)}, got {got}.")
-
-
-def _grouped(labels: Sequence[int]) -> list[list[int]]:
-    groups: dict[int, list[int]] = {}
-    for i, label in enumerate(labels):
-        groups.setdefault(label, []).append(i)
-    return list(groups.values())
