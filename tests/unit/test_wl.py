@@ -39,6 +39,27 @@ def test_one_complex_a_list_a_union_and_a_dataset_are_all_taken():
     assert swl(TRIANGLE).num_complexes == 1
 
 
+def test_what_does_not_count_need_not_agree():
+    """Labels, features and orientations of complexes, features of graphs."""
+    labelled = TAILED.replace(y=1, x=[torch.ones(4, 2)]).flip({1: torch.ones(4, dtype=bool)})
+    one, two = swl([labelled, TAILED]).histograms
+    assert one == two
+    edges = torch.tensor([[0, 1, 0, 2], [1, 2, 2, 3]])
+    data = Data(edge_index=edges, x=torch.ones(4, 3), y=torch.tensor([1]))
+    other = Data(edge_index=edges, x=torch.ones(4, 1), edge_attr=torch.ones(4, 2))
+    found = mpsn.wl.compare(data, other)
+    assert found.isomorphic
+    assert not any(verdict.distinguished for verdict in found)
+    assert mpsn.wl.equivalence_classes([data, other, TAILED.to_networkx()]).truth == [[0, 1, 2]]
+
+
+def test_features_that_differ_in_kind_are_refused():
+    one, two = (TRIANGLE.replace(x=[torch.ones(3, width)]) for width in (1, 2))
+    for other in (two, TRIANGLE):
+        with pytest.raises(MPSNError, match="x\\[0\\]"):
+            swl([one, other], initial="features")
+
+
 def test_histograms_end_with_the_dimension_of_the_complex():
     point = SimplicialComplex(1)
     assert [len(h) for h in swl([point, TAILED, TRIANGLE]).histograms] == [1, 3, 3]

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-import torch
+from torch import Tensor
 
-from mpsn.complexes.graphs import CleanGraphs, Graph, clean_graphs
+from mpsn.complexes.graphs import CleanGraphs, Graph, as_graph, clean_graphs
 from mpsn.errors import ColoringError
 
 
@@ -23,7 +23,12 @@ def read(graphs: object) -> CleanGraphs:
     return clean
 
 
-def check_vertices(sizes: torch.Tensor, what: str) -> None:
+def bare(graphs: Sequence[object]) -> list[tuple[Tensor, int]]:
+    """Return graphs without features and labels, which may not agree between them."""
+    return [(graph.edge_index, graph.num_nodes) for graph in map(as_graph, graphs)]
+
+
+def check_vertices(sizes: Tensor, what: str) -> None:
     """Refuse complexes or graphs without vertices: there is nothing to color."""
     if bool((sizes == 0).any()):
         number = int((sizes == 0).nonzero()[0])

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from mpsn.complexes.graphs import as_graph
 from mpsn.lifting import clique_complexes
-from mpsn.wl.graphs import read
+from mpsn.wl.graphs import bare, read
 from mpsn.wl.simplices import swl
 from mpsn.wl.vertices import wl
 
@@ -30,7 +29,7 @@ def isomorphic(G: object, H: object) -> bool:
         True
     """
     read([G, H])
-    pair = [(graph.edge_index, graph.num_nodes) for graph in map(as_graph, (G, H))]
+    pair = bare([G, H])
     both = swl(clique_complexes(pair, TOP))
     if pair[0][1] != pair[1][1] or len(set(both.classes().tolist())) > 1:
         return False
@@ -43,7 +42,7 @@ def isomorphic(G: object, H: object) -> bool:
             waiting.append((singled, later))
         colors = [_mark(start[0], singled), *(_mark(start[1], guess) for guess in now)]
         found = wl([pair[0]] + [pair[1]] * len(now), colors)
-        same = found.classes()
+        same = found.classes().tolist()
         last = found.colors[-1][0].reshape(len(now) + 1, -1)
         alive = [i for i in range(len(now)) if same[i + 1] == same[0]]
         values, sizes = torch.unique(last[0], return_counts=True)
@@ -67,7 +66,7 @@ def isomorphism_classes(graphs: Sequence[object]) -> list[list[int]]:
         [[0, 2], [1]]
     """
     found: list[list[int]] = []
-    for alike in grouped(swl(clique_complexes(graphs, TOP)).classes().tolist()):
+    for alike in grouped(swl(clique_complexes(bare(graphs), TOP)).classes().tolist()):
         homes: list[list[int]] = []
         for i in alike:
             home = next((same for same in homes if isomorphic(graphs[same[0]], graphs[i])), None)

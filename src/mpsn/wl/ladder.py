@@ -7,7 +7,7 @@ from functools import cached_property
 from mpsn.complexes.operators import Kind
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.lifting import clique_complexes
-from mpsn.wl.graphs import read
+from mpsn.wl.graphs import bare, read
 from mpsn.wl.isomorphism import grouped, isomorphic, isomorphism_classes
 from mpsn.wl.refinement import Refinement
 from mpsn.wl.relations import ADJACENCIES
@@ -21,7 +21,7 @@ Test = Callable[[Sequence[object], int | None], Refinement]
 
 
 def _swl(*adjacencies: Kind) -> Test:
-    return lambda graphs, max_dim: swl(clique_complexes(graphs, max_dim), adjacencies)
+    return lambda graphs, max_dim: swl(clique_complexes(bare(graphs), max_dim), adjacencies)
 
 
 TESTS: dict[str, Test] = {

@@ -24,8 +24,8 @@ class Refinement:
 
     Colors are numbers. Two simplices of the same dimension have the same color in a round exactly
     if the test cannot tell them apart in that round; colors of different rounds or dimensions are
-    different numbers. Without a palette the numbers depend only on the complexes as such, not on
-    the order or names of their simplices.
+    different numbers. Without a palette the numbers depend on the complexes refined together alone,
+    not on the order or names of their simplices.
 
     Attributes:
         test: Name of the test.

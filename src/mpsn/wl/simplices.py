@@ -52,7 +52,7 @@ def swl(
         >>> r.histograms[0] == r.histograms[1]
         False
     """
-    union = _union(complexes)
+    union = _union(complexes, with_features=initial == "features")
     unknown = [name for name in adjacencies if name not in ADJACENCIES]
     if unknown or isinstance(adjacencies, str):
         raise ColoringError(
@@ -74,13 +74,19 @@ def swl(
     return refine("swl", colors, signatures, union._ptr, rounds, palette)
 
 
-def _union(complexes: object) -> SimplicialComplex:
+def _union(complexes: object, with_features: bool) -> SimplicialComplex:
+    """Take complexes together, without what does not count: labels, orientations, features."""
     if isinstance(complexes, ComplexDataset):
         complexes = complexes.union
     elif isinstance(complexes, Sequence) and all(
         isinstance(K, SimplicialComplex) for K in complexes
     ):
-        complexes = collate(complexes)
+        complexes = collate(
+            [
+                SimplicialComplex._trusted(K._faces, K._ptr, x=K._x if with_features else ())
+                for K in complexes
+            ]
+        )
     if not isinstance(complexes, SimplicialComplex):
         raise ColoringError(
             f"Expected complexes, got {complexes!r:.60}; lift graphs with mpsn.clique_complexes."

@@ -23,8 +23,9 @@ from mpsn.wl.relations import narrow
 class Tuples(NamedTuple):
     """All k-tuples of the vertices of each graph, in lexicographic order, graph by graph.
 
-    ``ptr``: where the tuples of each graph start. ``size``: number of vertices of each tuple's
-    graph. ``local``: position of each tuple among those of its graph. ``digits``: its vertices.
+    ``ptr``: where the tuples of each graph start. Of each tuple: ``owner``, its graph; ``size``,
+    the number of vertices of that graph; ``local``, its position among the tuples of that graph;
+    ``digits``, its vertices.
     """
 
     ptr: Tensor
@@ -67,7 +68,7 @@ def kwl(
         [0, 1]
     """
     clean = _read(graphs, k)
-    _check_size(clean, f"{k}-WL", k, k, 8 * (3 * k + 12), max_bytes)
+    _check_size(clean, f"{k}-WL", k, k, 32 * k + 160, max_bytes)
     tuples = _tuples(clean, k)
     lines = [_lines(tuples, k, j) for j in range(k)]
     singly = torch.arange(len(tuples.local) + 1, device=tuples.ptr.device)
@@ -108,7 +109,7 @@ def kfwl(
         [0, 1]
     """
     clean = _read(graphs, k)
-    _check_size(clean, f"{k}-FWL", k, k + 1, 4 * k + 48, max_bytes)
+    _check_size(clean, f"{k}-FWL", k, k + 1, 20 * k + 20, max_bytes)
     tuples = _tuples(clean, k)
     ptr = torch.nn.functional.pad(tuples.size.cumsum(0), (1, 0))
     owner = torch.repeat_interleave(tuples.size)  # (entries,): the tuple that hears
@@ -137,7 +138,10 @@ def _read(graphs: object, k: int) -> CleanGraphs:
 def _check_size(
     clean: CleanGraphs, test: str, k: int, power: int, each: int, max_bytes: int | None
 ) -> None:
-    """Refuse tables that would not fit, before anything is allocated."""
+    """Refuse tables that would not fit, before anything is allocated.
+
+    ``each`` is what a round holds at its peak, in bytes, for each of the n^power entries (measured).
+    """
     sizes = clean.ptr.diff().tolist()
     limit = room(clean.ptr.device) if max_bytes is None else max_bytes
     need = each * sum(n**power for n in sizes)
