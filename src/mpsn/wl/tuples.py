@@ -140,7 +140,7 @@ def _check_size(
 ) -> None:
     """Refuse tables that would not fit, before anything is allocated.
 
-    ``each`` is what a round holds at its peak, in bytes, for each of the n^power entries (measured).
+    ``each`` is what a round was seen to hold at its peak, in bytes per entry, of n^power entries.
     """
     sizes = clean.ptr.diff().tolist()
     limit = room(clean.ptr.device) if max_bytes is None else max_bytes
