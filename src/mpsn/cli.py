@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any
 
 import typer
@@ -130,7 +131,9 @@ def distinguish(
         print(json.dumps({"a": a, "b": b, "tests": verdicts, "isomorphic": result.isomorphic}))
         return
     words = {True: "told apart", False: "not told apart", None: "not run"}
-    table = Table("test", "verdict", "round", "dimension", title=f"{a} and {b}")
+    table = Table(
+        "test", "verdict", "round", "dimension", title=f"{Path(a).name} and {Path(b).name}"
+    )
     for v in result:
         cells = ["" if cell is None else str(cell) for cell in (v.round, v.dim)]
         table.add_row(v.test, words[v.distinguished], *cells)
@@ -164,7 +167,7 @@ def _print_classes(
     if as_json:
         print(json.dumps({"file": file, "graphs": len(graphs), "tests": rows, "isomorphic": truth}))
         return
-    title = f"{file}: {len(graphs)} graphs"
+    title = f"{Path(file).name}: {len(graphs)} graphs"
     table = Table("test", "classes", "pairs not told apart", "largest classes", title=title)
     for row in rows:
         if row["note"]:
@@ -172,7 +175,7 @@ def _print_classes(
             continue
         large = sorted((c for c in row["classes"] if len(c) > 1), key=len, reverse=True)
         text = "; ".join(" ".join(map(str, members)) for members in large)
-        short = text if len(text) <= 60 else f"{text[:60]} ..."
+        short = shorten(text, 60, placeholder=" ...")
         table.add_row(row["test"], str(len(row["classes"])), str(row["pairs"]), short)
     Console().print(table)
     _print_notes((row["test"], row["note"]) for row in rows)
