@@ -1,4 +1,4 @@
-"""Section 2 and Lemma 19 (appendix C): the algebra of boundary matrices."""
+"""Section 2 and Lemma "power" (appendix C): the algebra of boundary matrices."""
 
 import torch
 from hypothesis import given

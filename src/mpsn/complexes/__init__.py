@@ -8,7 +8,7 @@ from mpsn.complexes.homology import (
     harmonic_basis,
     hodge_decomposition,
 )
-from mpsn.complexes.incidence import by_face, degrees, incidence_signs
+from mpsn.complexes.incidence import degrees, grouped, incidence_signs
 from mpsn.complexes.operators import (
     Adjacency,
     adjacency,
@@ -26,10 +26,10 @@ __all__ = [
     "adjacency",
     "betti_numbers",
     "boundary_matrix",
-    "by_face",
     "collate",
     "degrees",
     "flip",
+    "grouped",
     "harmonic_basis",
     "hodge_decomposition",
     "hodge_laplacian",

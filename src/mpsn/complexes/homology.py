@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn.complexes.incidence import by_face, incidence_signs
+from mpsn.complexes.incidence import grouped, incidence_signs
 from mpsn.complexes.operators import boundary_matrix
 from mpsn.errors import ComplexError
 
@@ -41,7 +41,7 @@ def betti_numbers(K: "SimplicialComplex") -> tuple[int, ...]:
     ranks = [0]
     cleared = np.zeros(K.count(0), dtype=np.bool_)
     for k in range(K.dim):
-        order, ptr = by_face(K.faces(k + 1).cpu(), n[k])
+        order, ptr = grouped(K.faces(k + 1).cpu(), n[k])
         values = incidence_signs(K, k + 1).cpu().reshape(-1)[order]
         cofaces, signs = (order // (k + 2)).numpy(), values.to(torch.int64).numpy()
         rank, cleared = _rank_of_coboundary(cofaces, signs, ptr.numpy(), cleared, n[k + 1])

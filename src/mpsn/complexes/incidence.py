@@ -34,18 +34,24 @@ def degrees(K: "SimplicialComplex", k: int) -> Tensor:
     return torch.bincount(K.faces(k + 1).reshape(-1), minlength=K.count(k))
 
 
-def by_face(table: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Group the entries of a face table by the face they name.
+def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Group the positions of an index by its values, in linear time on the CPU.
+
+    The values of a face table (m, w), read flat, are faces: so this lists the co-faces of every
+    simplex, position p standing for simplex ``p // w``.
 
     Args:
-        table: Face table (m, w).
-        n: Number of simplices one dimension below.
+        index: Integers 0, ..., n - 1, of any shape; read flat.
+        n: Number of groups.
 
     Returns:
-        Positions in ``table.reshape(-1)``, (m w,), grouped by face and ascending within a group;
-        and offsets (n + 1,) of the groups. Position p stands for simplex ``p // w``.
+        Positions grouped by value, ascending within a group; and offsets (n + 1,) of the groups.
+
+    Example:
+        >>> mpsn.complexes.grouped(torch.tensor([1, 0, 1]), 3)
+        (tensor([1, 0, 2]), tensor([0, 1, 3, 3]))
     """
-    index = table.reshape(-1)
+    index = index.reshape(-1)
     if index.device.type == "cpu":
         positions, offsets = _count_sort(index.numpy(), n)
         return torch.from_numpy(positions), torch.from_numpy(offsets)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn.complexes.incidence import by_face, degrees, incidence_signs
+from mpsn.complexes.incidence import degrees, grouped, incidence_signs
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def boundary_matrix(
             f"Expected k >= 1 for a boundary matrix, got {k}: vertices have no faces."
         )
     table = K.faces(k)
-    order, _ = by_face(table, K.count(k - 1))
+    order, _ = grouped(table, K.count(k - 1))
     index = torch.stack([table.reshape(-1)[order], order // (k + 1)])
     values = incidence_signs(K, k).reshape(-1)[order] if signed else torch.ones_like(order)
     shape = (K.count(k - 1), K.count(k))
@@ -154,7 +154,7 @@ def _factors(down: _Block, up: _Block, n: int, below: int) -> tuple[Tensor, Tens
     """
     device, w, inner = down.table.device, down.table.shape[1], below + len(up.table)
     faces, columns = down.table.sort(dim=1)
-    order, ptr = by_face(up.table, n)
+    order, ptr = grouped(up.table, n)
     owner = up.table.reshape(-1)[order]
     row = torch.arange(n, device=device)[:, None]
     at_faces = row * w + ptr[:-1, None] + torch.arange(w, device=device)
@@ -165,7 +165,7 @@ def _factors(down: _Block, up: _Block, n: int, below: int) -> tuple[Tensor, Tens
     index[1, at_faces], index[1, at_cofaces] = faces, below + order // max(1, up.table.shape[1])
     x[at_faces], x[at_cofaces] = down.x.gather(1, columns), up.x.reshape(-1)[order]
 
-    order, _ = by_face(down.table, below)
+    order, _ = grouped(down.table, below)
     simplices, columns = up.table.sort(dim=1)
     coface = torch.arange(below, inner, device=device)[:, None].expand_as(simplices)
     rows = torch.cat([down.table.reshape(-1)[order], coface.reshape(-1)])
@@ -234,7 +234,7 @@ def _upper(K: "SimplicialComplex", k: int) -> Adjacency:
 
 def _lower(K: "SimplicialComplex", k: int) -> Adjacency:
     table = K.faces(k)
-    order, ptr = by_face(table, K.count(k - 1) if k else 0)
+    order, ptr = grouped(table, K.count(k - 1) if k else 0)
     face, simplex = table.reshape(-1)[order], order // max(1, k + 1)
     sign = incidence_signs(K, k).reshape(-1)[order]
     others = ptr.diff()[face] - 1  # partners of each incidence

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import psutil
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -13,6 +12,7 @@ from tqdm import tqdm
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes.convert import complex_of
 from mpsn.complexes.graphs import clean_graphs
+from mpsn.complexes.memory import room
 from mpsn.errors import GraphError, TooLargeError
 from mpsn.lifting import cliques_cpu, cliques_torch
 from mpsn.lifting.features import lift_features
@@ -120,14 +120,8 @@ class _Budget:
     """How much memory the result may take, and what it has taken so far."""
 
     def __init__(self, max_bytes: int | None, where: torch.device, counts: list[int]) -> None:
-        if max_bytes is None:
-            free = (
-                torch.cuda.mem_get_info(where)[0]
-                if where.type == "cuda"
-                else psutil.virtual_memory().available
-            )
-            max_bytes = free * 3 // 4
-        self.limit, self.used, self.counts = max_bytes, 0, counts
+        self.limit = room(where) if max_bytes is None else max_bytes
+        self.used, self.counts = 0, counts
 
     def spend(self, shape: tuple[int, ...]) -> None:
         self.counts.append(shape[0])

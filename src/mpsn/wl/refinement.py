@@ -7,10 +7,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from mpsn.complexes.memory import room
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl.grouping import Multisets, group, signature_keys
 from mpsn.wl.initial import Initial
-from mpsn.wl.memory import room
 from mpsn.wl.palette import Palette
 
 Colors = tuple[Tensor, ...]

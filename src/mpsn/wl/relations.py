@@ -6,9 +6,8 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes import SimplicialComplex, grouped
 from mpsn.complexes.operators import Kind
-from mpsn.wl import segments_cpu
 from mpsn.wl.grouping import Multisets
 from mpsn.wl.refinement import Colors, Painter
 
@@ -39,7 +38,7 @@ def _boundary(K: SimplicialComplex, k: int) -> Relation | None:
 def _coboundary(K: SimplicialComplex, k: int) -> Relation | None:
     if k >= K.dim:
         return _silence(K, k)
-    ptr, at = by_receiver(K.faces(k + 1).reshape(-1), K.count(k))
+    at, ptr = grouped(K.faces(k + 1), K.count(k))
     return Relation(ptr, ((1, narrow(at // (k + 2))),))
 
 
@@ -47,7 +46,7 @@ def _upper(K: SimplicialComplex, k: int) -> Relation | None:
     if k >= K.dim:
         return _silence(K, k)
     table, width = K.faces(k + 1), k + 2
-    ptr, at = by_receiver(table.reshape(-1), K.count(k))
+    at, ptr = grouped(table, K.count(k))
     row, column = at // width, at % width
     others = (column[:, None] + torch.arange(1, width, device=K.device)) % width
     others += (row * width)[:, None]  # (incidences, k + 1): positions of the other faces
@@ -60,7 +59,7 @@ def _lower(K: SimplicialComplex, k: int) -> Relation | None:
     if k == 0:
         return None
     pairs = K.adjacency(k, "lower")
-    ptr, order = by_receiver(pairs.receiver, K.count(k))
+    order, ptr = grouped(pairs.receiver, K.count(k))
     shared = cast("Tensor", pairs.shared)
     return Relation(ptr, ((0, narrow(pairs.sender[order])), (-1, narrow(shared[order]))))
 
@@ -68,15 +67,6 @@ def _lower(K: SimplicialComplex, k: int) -> Relation | None:
 def _silence(K: SimplicialComplex, k: int) -> Relation:
     """Nothing to hear, said aloud: with a palette, other complexes may have co-faces here."""
     return Relation(torch.zeros(K.count(k) + 1, dtype=torch.int64, device=K.device), ())
-
-
-def by_receiver(receivers: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Sort entries by their receivers 0, ..., n - 1: offsets (n + 1,) and the order."""
-    small = narrow(receivers)
-    ptr = torch.nn.functional.pad(torch.bincount(small, minlength=n).cumsum(0), (1, 0))
-    if small.device.type == "cpu":
-        return ptr, torch.from_numpy(segments_cpu.order_by(small.numpy(), ptr.numpy()))
-    return ptr, small.sort(stable=True).indices
 
 
 def narrow(index: Tensor) -> Tensor:

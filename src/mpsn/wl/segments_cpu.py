@@ -1,7 +1,5 @@
 """Mixing and comparing the multisets of many receivers, on the CPU."""
 
-from typing import Any
-
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +29,6 @@ def fold(ptr: Array, codes: Array, hashes: Array) -> None:
         for j in range(ptr[i], ptr[i + 1]):
             total += mix(codes[j])
         hashes[i] = mix(FIRST * hashes[i] + total)
-
-
-@numba.njit(cache=True, nogil=True)
-def order_by(receivers: NDArray[np.integer[Any]], ptr: Array) -> Array:
-    """List entries receiver by receiver, given where each receiver's list starts."""
-    order = np.empty(len(receivers), np.int64)
-    at = ptr[:-1].copy()
-    for i in range(len(receivers)):
-        order[at[receivers[i]]] = i
-        at[receivers[i]] += 1
-    return order
 
 
 @numba.njit(cache=True, nogil=True)

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes.graphs import CleanGraphs
+from mpsn.complexes.memory import room
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl.graphs import read
 from mpsn.wl.grouping import Multisets
 from mpsn.wl.initial import Initial
-from mpsn.wl.memory import room
 from mpsn.wl.palette import Palette
 from mpsn.wl.refinement import Colors, Painter, Refinement, Signatures, refine
 from mpsn.wl.relations import narrow

@@ -6,13 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mpsn.complexes import grouped
 from mpsn.wl import initial as start
 from mpsn.wl.graphs import is_one, read
 from mpsn.wl.grouping import Multisets
 from mpsn.wl.initial import Initial
 from mpsn.wl.palette import Palette
 from mpsn.wl.refinement import Colors, Painter, Refinement, refine
-from mpsn.wl.relations import by_receiver, narrow
+from mpsn.wl.relations import narrow
 
 
 def wl(
@@ -48,7 +49,7 @@ def wl(
     if palette is not None:
         palette.adopt("wl", {0: kind})
     ends = torch.cat([clean.edges, clean.edges.flip(1)])  # (2E, 2): receiver, sender
-    ptr, order = by_receiver(ends[:, 0], sum(sizes))
+    order, ptr = grouped(ends[:, 0], sum(sizes))
     senders = narrow(ends[order, 1])
 
     def signatures(_: int, now: Colors, __: Painter) -> tuple[Tensor, list[Multisets]]:

@@ -1,4 +1,4 @@
-"""How much memory a test may take."""
+"""How much memory a result may take."""
 
 import psutil
 import torch
