@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
+from mpsn.regions import Slice
 from mpsn.wl import swl
 
 
@@ -94,6 +95,22 @@ def _layout(graph: "nx.Graph[int]") -> dict[int, Any]:
         )
         x, height = x + size, max(height, size)
     return layout
+
+
+def draw_regions(cut: Slice, ax: Axes | None = None) -> Axes:
+    """Draw the linear regions of a two-dimensional slice, one color a region.
+
+    Args:
+        cut: What :func:`mpsn.regions.slice2d` returned.
+        ax: Where to draw; a new figure unless said.
+    """
+    ax = ax or plt.subplots()[1]
+    shade = np.random.default_rng(0).permutation(len(cut.polygons)) / max(1, len(cut.polygons))
+    ax.add_collection(
+        PolyCollection(cut.polygons, facecolors=plt.get_cmap("turbo")(shade), edgecolors="white")
+    )
+    ax.set(xlim=cut.window[:2], ylim=cut.window[2:], xticks=[], yticks=[], aspect="equal")
+    return ax
 
 
 def _paint(numbers: Tensor | None, k: int) -> Any:

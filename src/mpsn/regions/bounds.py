@@ -1,0 +1,170 @@
+"""How many linear regions a layer can have: the paper's closed forms, as exact integers.
+
+A layer x ↦ relu(W x) cuts its input space along the hyperplanes W_i x = 0. Without biases they all
+meet in the origin, a *central* arrangement; with biases they need not, and ``affine=True`` gives
+the bounds for that case.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb, prod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mpsn.errors import MPSNError
+
+
+def dense(inputs: int, outputs: int, affine: bool = False) -> int:
+    r"""Return the most regions of ``outputs`` hyperplanes in ``inputs`` dimensions.
+
+    :math:`2 \sum_{j<N} \binom{M-1}{j}` through the origin, else
+    :math:`\sum_{j \le N} \binom{M}{j}`; both are reached in general position (Zaslavsky; theorem
+    "zaslavsky-central-genpos" of the paper).
+
+    Example:
+        >>> mpsn.regions.bounds.dense(2, 3), mpsn.regions.bounds.dense(2, 3, affine=True)
+        (6, 7)
+    """
+    _check(inputs=inputs, outputs=outputs)
+    if affine:
+        return sum(comb(outputs, j) for j in range(inputs + 1))
+    if outputs == 0 or inputs == 0:
+        return 1
+    return 2 * sum(comb(outputs - 1, j) for j in range(inputs))
+
+
+def gnn(vertices: int, inputs: int, outputs: int, affine: bool = False) -> int:
+    r"""Return the optimal bound for a GNN layer, :math:`(2 \sum_{i<d} \binom{m-1}{i})^{S_0}`.
+
+    Theorem "Number of linear regions of a GNN layer", for an invertible aggregation.
+
+    Example:
+        >>> mpsn.regions.bounds.gnn(3, inputs=1, outputs=3)
+        8
+    """
+    return scnn([vertices], [inputs], [outputs], affine)
+
+
+def scnn(
+    counts: Sequence[int],
+    inputs: int | Sequence[int],
+    outputs: int | Sequence[int],
+    affine: bool = False,
+) -> int:
+    r"""Return the optimal bound for an SCNN layer, a product over the dimensions of the complex.
+
+    :math:`\prod_n (2 \sum_{i<d_n} \binom{m_n-1}{i})^{S_n}`, if every M_n is invertible.
+
+    Args:
+        counts: Number of simplices per dimension, S_n.
+        inputs: Width of the input per dimension, d_n; one number for all.
+        outputs: Width of the output per dimension, m_n; one number for all.
+        affine: Whether the layer has biases.
+
+    Example:
+        >>> mpsn.regions.bounds.scnn((3, 3, 1), inputs=1, outputs=3)
+        128
+    """
+    d, m = _per_dimension(counts, inputs), _per_dimension(counts, outputs)
+    return prod(dense(d[n], m[n], affine) ** counts[n] for n in range(len(counts)))
+
+
+def mpsn(
+    counts: Sequence[int], inputs: int | Sequence[int], outputs: int, affine: bool = False
+) -> int:
+    r"""Return the first upper bound for an MPSN layer, where neighbouring dimensions interact.
+
+    :math:`\prod_n (2 \sum_{i < d_{n-1}+d_n+d_{n+1}} \binom{m-1}{i})^{S_n}`.
+
+    Example:
+        >>> mpsn.regions.bounds.mpsn((3, 3, 1), inputs=1, outputs=3)
+        1179648
+    """
+    d = [0, *_per_dimension(counts, inputs), 0]
+    return prod(
+        dense(d[n] + d[n + 1] + d[n + 2], outputs, affine) ** counts[n] for n in range(len(counts))
+    )
+
+
+def mpsn_trivial(
+    counts: Sequence[int], inputs: int | Sequence[int], outputs: int, affine: bool = False
+) -> int:
+    r"""Return the 'trivial' upper bound for an MPSN layer, that of a dense layer of its size.
+
+    :math:`2 \sum_{j<N} \binom{M-1}{j}` with :math:`N = \sum_n S_n d_n` and
+    :math:`M = \sum_n S_n m`.
+
+    Example:
+        >>> mpsn.regions.bounds.mpsn_trivial((3, 3, 1), inputs=1, outputs=3)
+        120920
+    """
+    d = _per_dimension(counts, inputs)
+    _check(outputs=outputs)
+    return dense(sum(s * w for s, w in zip(counts, d, strict=True)), sum(counts) * outputs, affine)
+
+
+def mpsn_lower(
+    own: Sequence[ArrayLike],
+    above: Sequence[ArrayLike],
+    inputs: int | Sequence[int],
+    outputs: int,
+) -> int:
+    r"""Return the lower bound R_MPSN ≥ R_SCNN on the maximum, for outputs H_0, ..., H_{p-1}.
+
+    Its conditions are checked: :math:`d_{n+1} \ge d_n`, and
+    :math:`\operatorname{rank} (O_n)_{C:} \ge \operatorname{rank} (M_n)_{C:}` for any rows C. The
+    latter holds exactly if the rows of every basis of M_n are independent in O_n.
+
+    Args:
+        own: Matrices M_0, ..., M_{p-1}, each (S_n, S_n).
+        above: Matrices O_0, ..., O_{p-1}, each (S_n, S_{n+1}).
+        inputs: Widths d_0, ..., d_p; one number for all.
+        outputs: Width m.
+    """
+    M, O = [np.asarray(a, float) for a in own], [np.asarray(a, float) for a in above]  # noqa: E741
+    counts = [len(a) for a in M]
+    d = _per_dimension([*counts, 0], inputs)
+    for n in range(len(M)):
+        if d[n + 1] < d[n]:
+            raise MPSNError(
+                f"Expected d_{n + 1} >= d_{n} for the lower bound, got {d[n + 1]} < {d[n]}."
+            )
+        if not _dominates(O[n], M[n]):
+            raise MPSNError(
+                f"Expected rank (O_{n})_C >= rank (M_{n})_C for all rows C, got some C where it "
+                f"is smaller; the bound does not apply to this complex."
+            )
+    # M_n need not be invertible here: what counts is how many regions its rows make.
+    from mpsn.regions.arrangement import count
+
+    total = 1
+    for n, matrix in enumerate(M):
+        weights = np.random.default_rng(n).standard_normal((d[n], outputs))
+        total *= count(np.kron(weights.T, matrix))
+    return total
+
+
+def _dominates(strong: NDArray[np.float64], weak: NDArray[np.float64]) -> bool:
+    rank = int(np.linalg.matrix_rank(weak))
+    for rows in map(list, combinations(range(len(weak)), rank)):
+        independent = np.linalg.matrix_rank(weak[rows]) == rank
+        if independent and np.linalg.matrix_rank(strong[rows]) < rank:
+            return False
+    return True
+
+
+def _per_dimension(counts: Sequence[int], width: int | Sequence[int]) -> list[int]:
+    widths = [width] * len(counts) if isinstance(width, int) else list(width)
+    if len(widths) != len(counts):
+        raise MPSNError(
+            f"Expected one width per dimension ({len(counts)}), got {len(widths)}: {widths}."
+        )
+    _check(**{f"counts[{n}]": s for n, s in enumerate(counts)})
+    return widths
+
+
+def _check(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < 0:
+            raise MPSNError(f"Expected {name} >= 0, got {size}.")

@@ -1,0 +1,113 @@
+"""Two-dimensional slices of input space, cut into regions."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mpsn.errors import MPSNError
+from mpsn.regions.arrangement import count
+
+
+class Slice(NamedTuple):
+    """A plane in input space and the regions it meets.
+
+    ``lines`` (L, 3): a x + b y + c = 0 in the coordinates of the plane. ``polygons``: the corners
+    of each region inside ``window`` = (x0, x1, y0, y1). ``regions``: their exact number in all of
+    the plane, which is the number of polygons unless the window is smaller than the default.
+    """
+
+    lines: NDArray[np.float64]
+    polygons: list[NDArray[np.float64]]
+    window: tuple[float, float, float, float]
+    regions: int
+
+
+def slice2d(
+    W: ArrayLike,
+    b: ArrayLike | None = None,
+    *,
+    origin: ArrayLike | None = None,
+    directions: ArrayLike | None = None,
+    seed: int = 0,
+    window: tuple[float, float, float, float] | None = None,
+) -> Slice:
+    """Cut a plane of input space into the linear regions of x ↦ relu(W x + b).
+
+    Args:
+        W: Weights (M, N).
+        b: Biases (M,), if any.
+        origin: A point of the plane, (N,); random unless said. A plane through 0 shows only cones.
+        directions: Two directions of the plane, (2, N); random and orthonormal unless said.
+        seed: Of what is random.
+        window: Part of the plane (x0, x1, y0, y1); large enough for all crossings unless said.
+
+    Example:
+        >>> mpsn.regions.slice2d([[1, 0], [0, 1], [1, 1]], seed=1).regions
+        7
+    """
+    matrix = np.asarray(W, float)
+    if matrix.ndim != 2 or matrix.shape[1] < 2 or not np.isfinite(matrix).all():
+        raise MPSNError(f"Expected finite W of shape (M, N), N >= 2, got {matrix.shape}.")
+    n, rng = matrix.shape[1], np.random.default_rng(seed)
+    start = np.asarray(rng.standard_normal(n) if origin is None else origin, float)
+    drawn = np.linalg.qr(rng.standard_normal((n, 2)))[0].T
+    plane = np.asarray(drawn if directions is None else directions, float)
+    if start.shape != (n,) or plane.shape != (2, n) or np.linalg.matrix_rank(plane) < 2:
+        raise MPSNError(
+            f"Expected origin of shape ({n},) and two independent directions of shape (2, {n}), "
+            f"got {start.shape} and {plane.shape}."
+        )
+    offset = matrix @ start + (0 if b is None else np.asarray(b, float))
+    lines = np.column_stack([matrix @ plane.T, offset])
+    seen = lines[np.abs(lines[:, :2]).max(axis=1) > 1e-12]
+    box = window or _window(seen)
+    regions = count(seen[:, :2], seen[:, 2]) if len(seen) else 1
+    return Slice(lines, _cells(seen, box), box, regions)
+
+
+def _window(lines: NDArray[np.float64]) -> tuple[float, float, float, float]:
+    i, j = np.triu_indices(len(lines), 1)
+    a, b = lines[i], lines[j]
+    det = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
+    crossing = np.abs(det) > 1e-12 * np.linalg.norm(a[:, :2], axis=1) * np.linalg.norm(
+        b[:, :2], axis=1
+    )
+    a, b, det = a[crossing], b[crossing], det[crossing]
+    x = (a[:, 1] * b[:, 2] - a[:, 2] * b[:, 1]) / det
+    y = (a[:, 2] * b[:, 0] - a[:, 0] * b[:, 2]) / det
+    # Lines that cross nothing must pass through the window too.
+    feet = -lines[:, :2] * (lines[:, 2] / (lines[:, :2] ** 2).sum(axis=1))[:, None]
+    x, y = np.concatenate([x, feet[:, 0], [0]]), np.concatenate([y, feet[:, 1], [0]])
+    margin = 0.1 * max(np.ptp(x), np.ptp(y)) + 1
+    return x.min() - margin, x.max() + margin, y.min() - margin, y.max() + margin
+
+
+def _cells(
+    lines: NDArray[np.float64], window: tuple[float, float, float, float]
+) -> list[NDArray[np.float64]]:
+    x0, x1, y0, y1 = window
+    cells = [np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])]
+    tiny = 1e-10 * max(x1 - x0, y1 - y0)
+    for line in lines / np.linalg.norm(lines[:, :2], axis=1)[:, None]:
+        parts = []
+        for cell in cells:
+            height = cell @ line[:2] + line[2]
+            if height.max() <= tiny or height.min() >= -tiny:
+                parts.append(cell)
+            else:
+                parts += [_clip(cell, height), _clip(cell, -height)]
+        cells = parts
+    return cells
+
+
+def _clip(cell: NDArray[np.float64], height: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the part of a convex polygon where ``height``, given at its corners, is positive."""
+    corners = []
+    for i in range(len(cell)):
+        j = (i + 1) % len(cell)
+        if height[i] >= 0:
+            corners.append(cell[i])
+        if height[i] * height[j] < 0:
+            corners.append(cell[i] + (cell[j] - cell[i]) * height[i] / (height[i] - height[j]))
+    return np.array(corners)

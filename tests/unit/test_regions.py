@@ -1,0 +1,216 @@
+"""Counts of regions against Whitney's formula, sign vectors, and closed forms."""
+
+import warnings
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from mpsn.errors import MPSNError, TooLargeError
+from mpsn.regions import CloseCallWarning, bounds, characteristic_polynomial, count, slice2d
+
+entries = st.integers(-2, 2)
+matrices = st.integers(1, 4).flatmap(
+    lambda n: st.lists(st.lists(entries, min_size=n, max_size=n), min_size=1, max_size=8)
+)
+
+
+def whitney(W):
+    """The lemma as it stands, a sum over all sets of rows; zero rows are no hyperplanes."""
+    W = np.array(W, float)
+    W = W[W.any(axis=1)]
+    rows = range(len(W))
+    subsets = [list(B) for size in range(len(W) + 1) for B in combinations(rows, size)]
+    return sum((-1) ** (len(B) - (np.linalg.matrix_rank(W[B]) if B else 0)) for B in subsets)
+
+
+def sign_vectors(W, b=None):
+    """Regions as the sign vectors that some x has, each by a linear program."""
+    W = np.array(W, float)
+    b = np.zeros(len(W)) if b is None else np.array(b, float)
+    cuts = np.abs(W).max(axis=1) > 0
+    W, b = W[cuts], b[cuts]
+    found = 0
+    for signs in product((-1, 1), repeat=len(W)):
+        s = np.array(signs)[:, None]
+        # maximize the slack t of s (W x + b) >= t, t <= 1
+        A = np.column_stack([-s * W, np.ones(len(W))])
+        c = np.zeros(W.shape[1] + 1)
+        c[-1] = -1
+        limits = [(-1e4, 1e4)] * W.shape[1] + [(None, 1)]
+        found += linprog(c, A, s[:, 0] * b, bounds=limits).x[-1] > 1e-7
+    return found
+
+
+@settings(max_examples=300)
+@given(matrices)
+def test_counts_by_whitneys_formula(W):
+    assert count(W) == count(W, exact=True) == whitney(W)
+
+
+@settings(max_examples=40)
+@given(matrices.filter(lambda W: len(W) <= 6), st.data())
+def test_counts_by_sign_vectors(W, data):
+    assert count(W) == sign_vectors(W)
+    b = data.draw(st.lists(entries, min_size=len(W), max_size=len(W)))
+    assert count(W, b) == count(W, b, exact=True) == sign_vectors(W, b)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_float_matrices_of_low_rank(seed):
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((9, 3)) @ rng.standard_normal((3, 5))
+    W[7] = -3 * W[2]
+    assert count(W) == whitney(W) == bounds.dense(3, 8)
+
+
+@given(matrices)
+def test_the_characteristic_polynomial_counts_regions(W):
+    chi = characteristic_polynomial(W)
+    N = len(W[0])
+    assert len(chi) == N + 1
+    assert (-1) ** N * np.polyval(chi, -1) == count(W)
+    assert chi == characteristic_polynomial(W, exact=True)
+
+
+def test_known_arrangements():
+    boolean = np.eye(5)
+    assert count(boolean) == 32
+    assert characteristic_polynomial(boolean) == (1, -5, 10, -10, 5, -1)
+    braid = [[int(i == u) - int(i == v) for i in range(5)] for u, v in combinations(range(5), 2)]
+    assert count(braid) == 120  # one region per order of five numbers
+    assert characteristic_polynomial(braid) == (1, -10, 35, -50, 24, 0)
+    shi = [row for row in braid for _ in range(2)]
+    assert count(shi, [0, -1] * 10) == 6**4  # (n + 1)^(n - 1) parking functions
+
+
+def test_zero_parallel_and_repeated_rows():
+    assert count([[0, 0]]) == 1
+    assert count([[1, 2], [0, 0], [2, 4], [-1, -2], [1, 2]]) == 2
+    assert count([[1, 0], [1, 0], [0, 0]], [0, 1, 5]) == 3  # two parallel lines; 5 = 0 is no line
+    assert count([[1e-30, 0], [0, 1e30]], exact=True) == 4
+
+
+def test_fractions_are_taken_as_they_are():
+    third = Fraction(1, 3)
+    assert count([[third, 1], [1, 3]], exact=True) == 2
+    assert count([[1 / 3, 1], [1, 3]], exact=True) == 4  # as floats they are not parallel
+    assert count([[1 / 3, 1], [1, 3]]) == 2  # to within the tolerance they are
+
+
+def test_close_calls_are_told():
+    with pytest.warns(CloseCallWarning, match=r"told apart by 5\.0e-11, near the tolerance 1e-11"):
+        assert count([[1.0, 0.0], [1.0, 5e-11]]) == 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert count([[1.0, 0.0], [1.0, 1e-4]]) == 4
+        assert count([[1.0, 0.0], [1.0, 1e-16]]) == 2
+        assert count([[1.0, 0.0], [1.0, 5e-11]], exact=True) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0, np.nan]],), "finite numbers in W and b, got NaN or infinity"),
+        (([[1.0, np.inf]],), "finite numbers"),
+        (([[1.0]], [np.nan]), "finite numbers"),
+        (([],), r"shape \(M, N\) with entries, got shape \(0,\)"),
+        ((np.zeros((0, 3)),), r"got shape \(0, 3\)"),
+        ((np.zeros((3, 0)),), r"got shape \(3, 0\)"),
+        (([1.0, 2.0],), r"got shape \(2,\)"),
+        (([["a", "b"]],), "Expected numbers"),
+        (([[1, 2], [3, 4]], [1]), r"biases b of shape \(2,\), got \(1,\)"),
+    ],
+)
+def test_bad_matrices(arguments, message):
+    with pytest.raises(MPSNError, match=message):
+        count(*arguments)
+
+
+def test_endless_counts_are_refused_with_the_estimate():
+    W = np.random.default_rng(0).standard_normal((200, 20))
+    with pytest.raises(TooLargeError, match=r"200 hyperplanes of rank 20: up to .*e\+2\d steps"):
+        count(W)
+    assert count(np.kron(np.eye(60), [[1.0], [2.0]])) == 2**60  # large, but a product
+
+
+@given(st.integers(0, 6), st.integers(0, 8))
+def test_dense_bounds(n, m):
+    expected = (
+        1
+        if 0 in (n, m)
+        else 2
+        * sum(
+            np.prod(range(m - j, m), dtype=int) // max(1, np.prod(range(1, j + 1), dtype=int))
+            for j in range(n)
+        )
+    )
+    assert bounds.dense(n, m) == expected
+
+
+def test_bounds_of_the_triangle_example():
+    counts = (3, 3, 1)
+    assert bounds.gnn(3, 1, 3) == 8
+    assert bounds.scnn(counts, 1, 3) == 2**7
+    assert bounds.mpsn(counts, 1, 3) == (2 * (1 + 2)) ** 3 * (2 * 4) ** 3 * (2 * 3)
+    assert bounds.mpsn_trivial(counts, 1, 3) == 120_920
+    assert bounds.scnn([3], [2], [4]) == bounds.gnn(3, 2, 4)
+    assert bounds.gnn(2, 1, 3, affine=True) == 16
+    assert bounds.mpsn((2, 1), (1, 2), 5, affine=True) == bounds.dense(3, 5, affine=True) ** 3
+
+
+def test_bad_bounds():
+    with pytest.raises(MPSNError, match=r"one width per dimension \(3\), got 2"):
+        bounds.scnn((3, 3, 1), [1, 1], 3)
+    with pytest.raises(MPSNError, match="outputs >= 0, got -1"):
+        bounds.dense(1, -1)
+    with pytest.raises(MPSNError, match=r"counts\[1\] >= 0"):
+        bounds.mpsn((3, -3), 1, 3)
+    with pytest.raises(MPSNError, match=r"Expected d_1 >= d_0 for the lower bound, got 1 < 2"):
+        bounds.mpsn_lower([np.eye(2)], [np.eye(2)], [2, 1], 3)
+    with pytest.raises(MPSNError, match=r"rank \(O_0\)_C >= rank \(M_0\)_C"):
+        bounds.mpsn_lower([np.eye(2)], [np.ones((2, 1))], 1, 3)
+
+
+def area(polygon):
+    x, y = polygon.T
+    return abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_slices_are_cut_into_exactly_as_many_polygons_as_there_are_regions(seed):
+    rng = np.random.default_rng(seed)
+    W = rng.integers(-2, 3, (7, 4)).astype(float)
+    W[5:] = W[3:5]  # repeated rows
+    cut = slice2d(W, seed=seed)
+    assert len(cut.polygons) == cut.regions
+    x0, x1, y0, y1 = cut.window
+    assert sum(map(area, cut.polygons)) == pytest.approx((x1 - x0) * (y1 - y0))
+    centers = np.array([polygon.mean(axis=0) for polygon in cut.polygons])
+    signs = np.sign(centers @ cut.lines[:, :2].T + cut.lines[:, 2])
+    assert len(np.unique(signs, axis=0)) == cut.regions  # no two polygons are one region
+    assert cut.regions == sign_vectors(cut.lines[:, :2], cut.lines[:, 2])
+
+
+def test_slices_that_are_given():
+    W = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    through_zero = slice2d(W, origin=[0, 0, 0], directions=[[1, 0, 0], [0, 1, 0]])
+    assert through_zero.regions == 4
+    above = slice2d(W, origin=[0, 0, 5], directions=[[1, 0, 0], [0, 0, 1]], window=(-1, 1, -1, 1))
+    assert above.regions == 4
+    assert len(above.polygons) == 2  # the window is above the plane x_3 = 0
+    assert slice2d(np.zeros((2, 3))).regions == 1
+    assert slice2d([[1, 0], [1, 0]], [0, 1], origin=[0, 0], directions=np.eye(2)).regions == 3
+
+
+def test_bad_slices():
+    with pytest.raises(MPSNError, match="N >= 2"):
+        slice2d([[1.0]])
+    with pytest.raises(MPSNError, match="two independent directions"):
+        slice2d(np.eye(3), directions=[[1, 0, 0], [2, 0, 0]])
+    with pytest.raises(MPSNError, match=r"origin of shape \(3,\)"):
+        slice2d(np.eye(3), origin=[0, 0])
