@@ -103,13 +103,13 @@ def test_fractions_are_taken_as_they_are():
 
 
 def test_close_calls_are_told():
-    with pytest.warns(CloseCallWarning, match=r"told apart by 5\.0e-11, near the tolerance 1e-11"):
-        assert count([[1.0, 0.0], [1.0, 5e-11]]) == 4
+    with pytest.warns(CloseCallWarning, match=r"difference of 5\.0e-10, near the tolerance 1e-10"):
+        assert count([[1.0, 0.0], [1.0, 5e-10]]) == 4
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert count([[1.0, 0.0], [1.0, 1e-4]]) == 4
         assert count([[1.0, 0.0], [1.0, 1e-16]]) == 2
-        assert count([[1.0, 0.0], [1.0, 5e-11]], exact=True) == 4
+        assert count([[1.0, 0.0], [1.0, 5e-10]], exact=True) == 4
 
 
 @pytest.mark.parametrize(

@@ -121,9 +121,9 @@ def draw(folder: Path, seed: int = 0) -> list[Path]:
     for name, matrices in figures.items():
         figure, axes = plt.subplots(1, len(matrices), figsize=(4 * len(matrices), 4.4))
         for ax, (title, W) in zip(axes, matrices.items(), strict=True):
-            cut = slice2d(W, seed=seed)
+            cut = slice2d(W, seed=seed, window=(-3, 3, -3, 3))
             draw_regions(cut, ax)
-            ax.set_title(f"{title}\n{cut.regions} regions in this slice, {count(W)} in all")
+            ax.set_title(f"{title}\n{len(cut.polygons)} regions shown, {count(W)} in all")
         for kind in ("png", "svg"):
             paths.append(folder / f"{name}.{kind}")
             figure.savefig(paths[-1], dpi=120, bbox_inches="tight")

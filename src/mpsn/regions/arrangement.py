@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mpsn.errors import MPSNError, TooLargeError
 
-TOLERANCE = 1e-11
+TOLERANCE = 1e-10
 MAX_STEPS = 10**8
 SECONDS_PER_STEP = 4e-5
 
@@ -43,7 +43,7 @@ def count(W: ArrayLike, b: ArrayLike | None = None, *, exact: bool = False) -> i
         W: Normals of the hyperplanes, (M, N).
         b: Biases (M,); none for a central arrangement.
         exact: Compute with rational numbers: every float is taken for the fraction it is. In
-            floating point, rows (of length one) that differ by less than 1e-11 are taken for equal,
+            floating point, rows (of length one) that differ by less than 1e-10 are taken for equal,
             and a :class:`CloseCallWarning` tells when a difference came near that.
 
     Example:
@@ -82,7 +82,7 @@ def _whitney_numbers(W: ArrayLike, b: ArrayLike | None, exact: bool) -> list[int
         numbers = _multiply(numbers, _recurse(part, arithmetic.restrict))
     if isinstance(arithmetic, _Float) and arithmetic.closest is not None:
         warnings.warn(
-            f"rows or ranks were told apart by {arithmetic.closest:.1e}, near the tolerance "
+            f"the count rests on a difference of {arithmetic.closest:.1e}, near the tolerance "
             f"{TOLERANCE:.0e}; use exact=True to be sure",
             CloseCallWarning,
             stacklevel=3,
@@ -205,7 +205,7 @@ class _Float:
         return rows[~repeated.any(axis=1)]
 
     def _note(self, sizes: NDArray[np.float64]) -> None:
-        near = sizes[(sizes > TOLERANCE / 100) & (sizes < TOLERANCE * 100)]
+        near = sizes[(sizes > TOLERANCE / 100) & (sizes < TOLERANCE * 30)]
         if near.size:
             size = float(near.min())
             self.closest = size if self.closest is None else min(self.closest, size)
