@@ -1,25 +1,10 @@
 """`mpsn distinguish` as a user runs it."""
 
 import json
-import sys
 
 import networkx as nx
-import pytest
 
-from mpsn.cli import main
 from mpsn.datasets import strongly_regular
-
-
-@pytest.fixture
-def mpsn(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mpsn", "distinguish", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ending:
-            main()
-        out, err = capsys.readouterr()
-        return ending.value.code, out, err
-
-    return run
 
 
 def row(out, test):
@@ -29,7 +14,7 @@ def row(out, test):
 
 
 def test_table_of_two_built_in_graphs(mpsn):
-    code, out, _ = mpsn("rook4x4", "shrikhande")
+    code, out, _ = mpsn("distinguish", "rook4x4", "shrikhande")
     assert code == 0
     assert "rook4x4 and shrikhande" in out
     assert row(out, "swl") == ["swl", "told apart", "0", "3"]
@@ -42,7 +27,12 @@ def test_json_of_two_files(mpsn, tmp_path):
     nx.write_graph6(nx.path_graph(4), tmp_path / "path.g6")
     nx.write_edgelist(nx.star_graph(3), tmp_path / "star.edgelist", data=False)
     code, out, _ = mpsn(
-        tmp_path / "path.g6", tmp_path / "star.edgelist", "--tests", "wl, swl", "--json"
+        "distinguish",
+        tmp_path / "path.g6",
+        tmp_path / "star.edgelist",
+        "--tests",
+        "wl, swl",
+        "--json",
     )
     found = json.loads(out)
     assert code == 0
@@ -54,14 +44,14 @@ def test_json_of_two_files(mpsn, tmp_path):
 
 
 def test_a_graph_and_itself(mpsn):
-    code, out, _ = mpsn("decalin", "decalin")
+    code, out, _ = mpsn("distinguish", "decalin", "decalin")
     assert code == 0
     assert "truth: isomorphic" in out
     assert " told apart" not in out.replace("not told apart", "")
 
 
 def test_max_dim(mpsn):
-    _, out, _ = mpsn("rook4x4", "shrikhande", "--tests", "swl", "--max-dim", 1)
+    _, out, _ = mpsn("distinguish", "rook4x4", "shrikhande", "--tests", "swl", "--max-dim", 1)
     assert row(out, "swl") == ["swl", "not told apart", "", ""]
 
 
@@ -70,12 +60,12 @@ def test_classes_of_a_file(mpsn, tmp_path):
     twice = [*family, nx.relabel_nodes(family[2], {v: 27 - v for v in range(28)})]
     path = tmp_path / "family.g6"
     path.write_bytes(b"".join(nx.to_graph6_bytes(G, sorted(G), header=False) for G in twice))
-    code, out, _ = mpsn(path, "--tests", "wl,2-fwl,swl")
+    code, out, _ = mpsn("distinguish", path, "--tests", "wl,2-fwl,swl")
     assert code == 0
     assert row(out, "wl") == ["wl", "1", "10", "0 1 2 3 4"]
     assert row(out, "swl") == ["swl", "4", "1", "2 4"]
     assert "truth: 4 classes up to isomorphism" in out
-    code, out, _ = mpsn(path, "--tests", "2-fwl,swl", "--json")
+    code, out, _ = mpsn("distinguish", path, "--tests", "2-fwl,swl", "--json")
     found = json.loads(out)
     assert found["graphs"] == 5
     assert found["tests"][0]["classes"] == [[0, 1, 2, 3, 4]]
@@ -87,7 +77,9 @@ def test_large_graphs_are_compared_by_what_fits(mpsn, tmp_path):
     for name, seed in (("one", 1), ("two", 2)):
         graph = nx.gnm_random_graph(3000, 4000, seed=seed)
         nx.write_edgelist(graph, tmp_path / f"{name}.txt", data=False)
-    code, out, _ = mpsn(tmp_path / "one.txt", tmp_path / "two.txt", "--tests", "wl,3-wl")
+    code, out, _ = mpsn(
+        "distinguish", tmp_path / "one.txt", tmp_path / "two.txt", "--tests", "wl,3-wl"
+    )
     assert code == 0
     assert row(out, "wl")[1] == "told apart"
     assert row(out, "3-wl")[1] == "not run"
@@ -98,7 +90,7 @@ def test_large_graphs_are_compared_by_what_fits(mpsn, tmp_path):
 def test_a_test_too_large_for_a_file(mpsn, tmp_path):
     path = tmp_path / "paths.g6"
     path.write_bytes(b"".join(nx.to_graph6_bytes(nx.path_graph(n), header=False) for n in (3, 600)))
-    code, out, _ = mpsn(path, "--tests", "wl,3-fwl")
+    code, out, _ = mpsn("distinguish", path, "--tests", "wl,3-fwl")
     assert code == 0
     assert row(out, "3-fwl") == ["3-fwl", "not run", "", ""]
     assert "3-fwl: Expected tables of at most" in out
@@ -106,10 +98,10 @@ def test_a_test_too_large_for_a_file(mpsn, tmp_path):
 
 
 def test_plot(mpsn, tmp_path):
-    code, _, _ = mpsn("hexagon", "two-triangles", "--plot", tmp_path / "pair.png")
+    code, _, _ = mpsn("distinguish", "hexagon", "two-triangles", "--plot", tmp_path / "pair.png")
     assert code == 0
     assert (tmp_path / "pair.png").read_bytes().startswith(b"\x89PNG")
-    code, _, err = mpsn("hexagon", "prism", "--plot", tmp_path / "pair.xyz")
+    code, _, err = mpsn("distinguish", "hexagon", "prism", "--plot", tmp_path / "pair.xyz")
     assert code == 2
     assert "Expected to write a picture" in err
 
@@ -127,14 +119,14 @@ def test_errors_are_one_line_and_exit_2(mpsn, tmp_path):
         (["hexagon", "prism", "--tests", "wl,4-wl"], "2-fwl, 3-fwl, swl, swl-all, got 4-wl"),
         (["hexagon", empty], "at least one vertex"),
     ]:
-        code, out, err = mpsn(*arguments)
+        code, out, err = mpsn("distinguish", *arguments)
         assert (code, out) == (2, "")
         assert match in err
         assert err.count("\n") == 1
 
 
 def test_help_teaches(mpsn):
-    code, out, _ = mpsn("--help")
+    code, out, _ = mpsn("distinguish", "--help")
     assert code == 0
     assert "mpsn distinguish rook4x4 shrikhande" in out
     assert "3-WL = 2-FWL" in out

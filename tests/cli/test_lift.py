@@ -1,24 +1,8 @@
 """`mpsn lift` as a user runs it."""
 
 import json
-import sys
 
 import networkx as nx
-import pytest
-
-from mpsn.cli import main
-
-
-@pytest.fixture
-def mpsn(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mpsn", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ending:
-            main()
-        out, err = capsys.readouterr()
-        return ending.value.code, out, err
-
-    return run
 
 
 def test_json(mpsn, tmp_path):

@@ -43,7 +43,6 @@ class Row(NamedTuple):
     model: Model
     regions: list[int]
     bound: int
-    tight: bool
 
 
 def layer(model: Model, K: SimplicialComplex, d: int, m: int, seed: int) -> LinearMPSNConv:
@@ -99,8 +98,7 @@ def sweep(seeds: int) -> Iterator[Row]:
         for m in widths:
             for model in MODELS:
                 regions = [count(matrix(model, K, d, m, seed)) for seed in range(seeds)]
-                limit = bound(model, K.counts, d, m)
-                yield Row(name, d, m, model, regions, limit, all(r == limit for r in regions))
+                yield Row(name, d, m, model, regions, bound(model, K.counts, d, m))
 
 
 def draw(folder: Path, seed: int = 0) -> list[Path]:
