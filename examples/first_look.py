@@ -1,4 +1,4 @@
-"""Lift a few well-known graphs, count their simplices and holes, and draw one.
+"""Lift a few well-known graphs, count their holes, tell graphs apart, and draw one.
 
 Run it with ``make demo``, or ``python examples/first_look.py``.
 """
@@ -28,6 +28,7 @@ GRAPHS = {
     "complete graph on 6": nx.complete_graph(6),
     "Les Miserables": nx.les_miserables_graph(),
 }
+PAIRS = [("hexagon", "two-triangles"), ("rook4x4", "shrikhande"), ("decalin", "bicyclopentyl")]
 
 
 def main() -> None:
@@ -39,6 +40,15 @@ def main() -> None:
         betti = " ".join(map(str, K.betti_numbers()))
         table.add_row(name, " ".join(map(str, K.counts)), str(K.euler_number()), betti)
     Console().print(table)
+
+    ladder = Table(title="Which test tells them apart, and in which round", title_justify="left")
+    for column in ("graphs", *mpsn.wl.LADDER):
+        ladder.add_column(column)
+    for pair in PAIRS:
+        found = mpsn.wl.compare(*map(mpsn.datasets.named_graph, pair))
+        rounds = ["no" if v.round is None else f"round {v.round}" for v in found.verdicts]
+        ladder.add_row(" / ".join(pair), *rounds)
+    Console().print(ladder)
 
     from mpsn.plotting import draw_complex
 
