@@ -1,7 +1,16 @@
 """Graphs and data sets, from files or made."""
 
 from mpsn.datasets.files import read_graphs
+from mpsn.datasets.flows import FlowDataset, synthetic_flows
 from mpsn.datasets.named import named_graph
+from mpsn.datasets.ocean import ocean_drifters
 from mpsn.datasets.strongly_regular import strongly_regular
 
-__all__ = ["named_graph", "read_graphs", "strongly_regular"]
+__all__ = [
+    "FlowDataset",
+    "named_graph",
+    "ocean_drifters",
+    "read_graphs",
+    "strongly_regular",
+    "synthetic_flows",
+]

@@ -1,0 +1,163 @@
+"""Flows on the edges of one complex: the synthetic trajectories of the paper's experiments."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.spatial import Delaunay
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.errors import MPSNError
+
+HOLES = ((0.2, 0.4), (0.6, 0.8))  # closed squares [a, b]²
+START, END = ((0.0, 0.2), (0.8, 1.0)), ((0.8, 1.0), (0.0, 0.2))
+CHECKPOINTS = (((0.0, 0.2), (0.0, 0.2)), ((0.8, 1.0), (0.8, 1.0)))  # of class 0 and class 1
+DETOUR = 0.1  # probability of a random step
+
+
+@dataclass(frozen=True, eq=False)
+class FlowDataset:
+    """Flows on the edges of one complex, and where its vertices lie.
+
+    Attributes:
+        complex: The complex all flows live on.
+        positions: Point of each vertex, (n_0, 2).
+        paths: The walk behind each flow, as vertices.
+        x: Flows (n_1, N) in the canonical orientation: a step from the smaller to the larger
+            vertex counts +1, the other way -1.
+        y: Class of each flow, (N,) int64.
+        train: Which flows are for training, (N,) bool; the others are for testing.
+        signs: Orientation of the edges each flow is to be seen in, (n_1, N) ±1 int8: the canonical
+            one in training, a random one of its own for each test flow.
+    """
+
+    complex: SimplicialComplex
+    positions: Tensor
+    paths: list[list[int]]
+    x: Tensor
+    y: Tensor
+    train: Tensor
+    signs: Tensor
+
+    def __repr__(self) -> str:
+        train = int(self.train.sum())
+        return f"FlowDataset({self.complex}, train={train}, test={len(self.y) - train})"
+
+
+def synthetic_flows(
+    seed: int = 0, *, points: int = 1000, train: int = 1000, test: int = 200
+) -> FlowDataset:
+    """Make walks that pass two holes on one side or the other (appendix "Trajectory Prediction").
+
+    A Delaunay triangulation of uniform points in a square, with two square holes. Walks lead from
+    the top left to the bottom right, by way of the bottom left (class 0) or the top right (class
+    1), each time to the unexplored neighbor closest to the goal, or now and then to a random one.
+    Points are drawn again until the Betti numbers are (1, 2, 0).
+
+    Args:
+        seed: Of everything random.
+        points: Number of points before the holes are cut out.
+        train: Number of training flows, half of each class.
+        test: Number of test flows, half of each class.
+
+    Example:
+        >>> data = mpsn.datasets.synthetic_flows(points=300, train=10, test=4)
+        >>> data.complex.betti_numbers(), data.x.shape[1], data.y[data.train].bincount().tolist()
+        ((1, 2, 0), 14, [5, 5])
+    """
+    if points < 100 or train < 0 or test < 0 or train % 2 or test % 2:
+        raise MPSNError(
+            f"Expected points >= 100 and even numbers of flows, got points={points}, "
+            f"train={train}, test={test}."
+        )
+    rng = np.random.default_rng(seed)
+    while True:
+        positions, triangles = _triangulate(rng, points)
+        K = SimplicialComplex.from_simplices(triangles.tolist())
+        if K.betti_numbers() == (1, 2, 0) and all(
+            _inside(positions, region).any() for region in (START, END, *CHECKPOINTS)
+        ):
+            break
+    labels = np.concatenate([np.repeat([0, 1], n // 2) for n in (train, test)])
+    neighbors = {int(v): list(near) for v, near in K.to_networkx().adjacency()}  # type: ignore
+    paths = [_walk(rng, neighbors, positions, int(label)) for label in labels]
+    is_train = np.arange(train + test) < train
+    return assemble(K, positions, paths, labels, is_train, rng)
+
+
+def assemble(
+    K: SimplicialComplex,
+    positions: NDArray[np.float64],
+    paths: list[list[int]],
+    labels: NDArray[np.int64],
+    is_train: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> FlowDataset:
+    """Turn walks into flows, and draw an orientation for each test flow."""
+    number = {tuple(edge): e for e, edge in enumerate(K.simplices(1).tolist())}
+    x = torch.zeros(K.count(1), len(paths))
+    for i, path in enumerate(paths):
+        for u, v in itertools.pairwise(path):
+            x[number[min(u, v), max(u, v)], i] += 1 if u < v else -1
+    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=tuple(x.shape))
+    signs[:, is_train] = 1
+    return FlowDataset(
+        K,
+        torch.from_numpy(positions),
+        paths,
+        x,
+        torch.from_numpy(labels),
+        torch.from_numpy(is_train),
+        torch.from_numpy(signs),
+    )
+
+
+def _triangulate(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    points = rng.uniform(-0.05, 1.05, (n, 2))
+    triangles = Delaunay(points).simplices
+    lost = np.zeros(n, dtype=bool)
+    for hole in HOLES:
+        lost |= _inside(points, (hole, hole))
+    triangles = triangles[~lost[triangles].any(axis=1)]
+    kept, renumbered = np.unique(triangles, return_inverse=True)
+    return points[kept], renumbered.reshape(-1, 3)
+
+
+def _inside(
+    points: NDArray[np.float64], region: tuple[tuple[float, float], tuple[float, float]]
+) -> NDArray[np.bool_]:
+    (x0, x1), (y0, y1) = region
+    x, y = points.T
+    return np.asarray((x0 <= x) & (x <= x1) & (y0 <= y) & (y <= y1))
+
+
+def _walk(
+    rng: np.random.Generator,
+    neighbors: dict[int, list[int]],
+    positions: NDArray[np.float64],
+    label: int,
+) -> list[int]:
+    """Walk to the checkpoint, then to the end; start again with new ends when stuck."""
+    regions = (START, CHECKPOINTS[label], END)
+    while True:
+        first, *goals = (int(rng.choice(np.flatnonzero(_inside(positions, r)))) for r in regions)
+        path, explored = [first], {first}
+        while goals:
+            if path[-1] == goals[0]:
+                goals.pop(0)
+                continue
+            open_ = [v for v in neighbors[path[-1]] if v not in explored]
+            if not open_:
+                break
+            if rng.random() < DETOUR:
+                step = open_[rng.integers(len(open_))]
+            else:
+                away = np.linalg.norm(positions[open_] - positions[goals[0]], axis=1)
+                step = open_[int(np.argmin(away))]
+            path.append(step)
+            explored.add(step)
+        if not goals:
+            return path
