@@ -108,11 +108,11 @@ def draw(folder: Path, seed: int = 0) -> list[Path]:
     from mpsn.plotting import draw_regions
 
     folder.mkdir(parents=True, exist_ok=True)
-    figures = {
+    figures: dict[str, dict[str, NDArray[np.float64]]] = {
         "regions": {model: matrix(model, TRIANGLE, 1, 3, seed) for model in MODELS},
         "regions_populated": {
-            name: populated_matrix(model, 3, seed)
-            for name, model in (("GNN / SCNN", "SCNN"), ("MPSN", "MPSN"))
+            "GNN / SCNN": populated_matrix("SCNN", 3, seed),
+            "MPSN": populated_matrix("MPSN", 3, seed),
         },
     }
     paths = []
