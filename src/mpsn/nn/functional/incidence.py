@@ -1,0 +1,154 @@
+"""Messages between simplices and their faces: the two sparse products everything is made of."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from torch import Tensor
+
+from mpsn.errors import LayerError
+
+Reduce = Literal["sum", "mean"]
+
+
+def gather(h: Tensor, faces: Tensor, signs: Tensor | None = None) -> list[Tensor]:
+    """Read the features of the faces of every simplex, one tensor per column of the face table.
+
+    Args:
+        h: Features of the (k-1)-simplices, (n_{k-1}, ..., F).
+        faces: Face table of dimension k, (n_k, k+1).
+        signs: Relative orientations ±1 to multiply with, (n_k, k+1), or None for none.
+
+    Returns:
+        k+1 tensors (n_k, ..., F); number i belongs to the faces in column i.
+
+    Example:
+        >>> mpsn.nn.functional.gather(torch.tensor([[10.0], [20.0]]), torch.tensor([[1, 0]]))
+        [tensor([[20.]]), tensor([[10.]])]
+    """
+    return times(signs, [h.index_select(0, column) for column in faces.unbind(1)])
+
+
+def scatter(
+    messages: Sequence[Tensor], faces: Tensor, count: int, signs: Tensor | None = None
+) -> Tensor:
+    """Add up, at every face, what the simplices around it send there.
+
+    Args:
+        messages: What the faces in column 0, 1, ... of the table are sent,
+            k+1 tensors (n_k, ..., F).
+        faces: Face table of dimension k, (n_k, k+1).
+        count: Number of (k-1)-simplices; those that are no one's face receive zero.
+        signs: Relative orientations ±1 to multiply with, (n_k, k+1), or None for none.
+
+    Returns:
+        (count, ..., F).
+
+    Example:
+        >>> messages = [torch.tensor([[1.0]]), torch.tensor([[2.0]])]
+        >>> mpsn.nn.functional.scatter(messages, torch.tensor([[1, 0]]), count=3)
+        tensor([[2.],
+                [1.],
+                [0.]])
+    """
+    out = messages[0].new_zeros((count, *messages[0].shape[1:]))
+    for column, message in zip(faces.unbind(1), times(signs, messages), strict=True):
+        out.index_add_(0, column, message)  # in place on a fresh tensor: one buffer for all columns
+    return out
+
+
+def boundary(
+    h: Tensor, faces: Tensor, signs: Tensor | None = None, reduce: Reduce = "sum"
+) -> Tensor:
+    r"""Give every simplex the sum or mean over its faces: :math:`m_B`, or :math:`B_k^\top h`.
+
+    Args:
+        h: Features of the (k-1)-simplices, (n_{k-1}, ..., F).
+        faces: Face table of dimension k, (n_k, k+1).
+        signs: Relative orientations (n_k, k+1), or None for the unsigned :math:`|B_k|^\top h`.
+        reduce: ``"sum"`` or ``"mean"``.
+
+    Returns:
+        (n_k, ..., F).
+
+    Example:
+        >>> K = SimplicialComplex.from_simplices([[0, 1, 2]])
+        >>> mpsn.nn.functional.boundary(torch.tensor([[1.0], [2.0], [4.0]]), K.faces(2))
+        tensor([[7.]])
+    """
+    check_reduce(reduce)
+    if faces.shape[1] == 0:  # vertices have no faces
+        return h.new_zeros((faces.shape[0], *h.shape[1:]))
+    total = add(gather(h, faces, signs))  # (n_k, ..., F)
+    return total / faces.shape[1] if reduce == "mean" else total
+
+
+def coboundary(
+    h: Tensor, faces: Tensor, count: int, signs: Tensor | None = None, reduce: Reduce = "sum"
+) -> Tensor:
+    r"""Give every simplex the sum or mean over its co-faces: :math:`m_C`, or :math:`B_{k+1} h`.
+
+    Args:
+        h: Features of the (k+1)-simplices, (n_{k+1}, ..., F).
+        faces: Face table of dimension k+1, (n_{k+1}, k+2).
+        count: Number n_k of k-simplices.
+        signs: Relative orientations (n_{k+1}, k+2), or None for the unsigned :math:`|B_{k+1}| h`.
+        reduce: ``"sum"`` or ``"mean"``; the mean over no co-face is zero.
+
+    Returns:
+        (n_k, ..., F).
+
+    Example:
+        >>> K = SimplicialComplex.from_simplices([[0, 1], [0, 2]])
+        >>> mpsn.nn.functional.coboundary(torch.tensor([[1.0], [2.0]]), K.faces(1), 3)
+        tensor([[3.],
+                [1.],
+                [2.]])
+    """
+    check_reduce(reduce)
+    total = scatter([h] * faces.shape[1], faces, count, signs)  # (n_k, ..., F)
+    return total / rows(degree(faces, count, h).clamp(min=1), h) if reduce == "mean" else total
+
+
+def degree(faces: Tensor, count: int, like: Tensor) -> Tensor:
+    """Count the co-faces of every simplex, (count,), in the type of ``like``.
+
+    Args:
+        faces: Face table of the dimension above, (n_{k+1}, k+2).
+        count: Number n_k of k-simplices.
+        like: A tensor whose type and device the answer takes.
+
+    Example:
+        >>> K = SimplicialComplex.from_simplices([[0, 1], [0, 2]])
+        >>> mpsn.nn.functional.degree(K.faces(1), 3, torch.zeros(()))
+        tensor([2., 1., 1.])
+    """
+    index = faces.reshape(-1)
+    return like.new_zeros(count).index_add_(0, index, like.new_ones(index.shape))
+
+
+def times(signs: Tensor | None, messages: Sequence[Tensor]) -> list[Tensor]:
+    """Multiply the messages of each column with its column of signs, if there are any."""
+    if signs is None:
+        return list(messages)
+    return [rows(s, m) * m for s, m in zip(signs.unbind(1), messages, strict=True)]
+
+
+def add(terms: Sequence[Tensor]) -> Tensor:
+    """Add tensors of one shape without stacking them."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def rows(weights: Tensor, h: Tensor) -> Tensor:
+    """Shape one weight per row, (n,), so that it multiplies ``h``, (n, ..., F)."""
+    return weights.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))
+
+
+def check_reduce(reduce: str) -> None:
+    """Raise unless ``reduce`` is a word we know."""
+    if reduce not in ("sum", "mean"):
+        raise LayerError(
+            f"Expected reduce 'sum' or 'mean', got {reduce!r}; MPSNConv takes other aggregations."
+        )
