@@ -1,6 +1,6 @@
 """Neural networks on simplicial complexes: primitives, layers, readouts, models."""
 
-from mpsn.nn import functional
+from mpsn.nn import functional, models
 from mpsn.nn.conv import (
     GINConv,
     LinearMPSNConv,
@@ -11,15 +11,23 @@ from mpsn.nn.conv import (
     SINConv,
     SNNConv,
 )
+from mpsn.nn.populate import Populate
+from mpsn.nn.readout import ComplexReadout, Even, jump, pool
 
 __all__ = [
+    "ComplexReadout",
+    "Even",
     "GINConv",
     "LinearMPSNConv",
     "MPSNConv",
     "OrientedConv",
+    "Populate",
     "SCConv",
     "SCoNeConv",
     "SINConv",
     "SNNConv",
     "functional",
+    "jump",
+    "models",
+    "pool",
 ]

@@ -1,0 +1,34 @@
+"""From features of simplices to features of complexes."""
+
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.nn.functional.incidence import Reduce, check_reduce, rows
+
+
+def pool(K: SimplicialComplex, k: int, h: Tensor, reduce: Reduce = "sum") -> Tensor:
+    r"""Add up or average the features of the k-simplices, per complex of a union.
+
+    Args:
+        K: A complex, or a union of C complexes.
+        k: Dimension.
+        h: Features (n_k, F), or (n_k, B, F) for a batch of cochains on one complex.
+        reduce: ``"sum"`` or ``"mean"``; a complex without k-simplices gets zero either way.
+
+    Returns:
+        (C, F), or (B, F) for a batch on one complex.
+
+    Example:
+        >>> edge = SimplicialComplex.from_simplices([[0, 1]])
+        >>> mpsn.nn.pool(mpsn.collate([edge, edge]), 0, torch.tensor([[1.0], [2.0], [3.0], [4.0]]))
+        tensor([[3.],
+                [7.]])
+    """
+    check_reduce(reduce)
+    if h.dim() == 3:
+        total = h.sum(dim=0)  # (B, F)
+        return total / max(h.shape[0], 1) if reduce == "mean" else total
+    total = h.new_zeros((K.num_complexes, h.shape[1])).index_add_(0, K.batch(k), h)
+    if reduce == "sum":
+        return total
+    return total / rows(K.ptr(k).diff().clamp(min=1), total)
