@@ -173,8 +173,16 @@ class MPSNConv(torch.nn.Module):
         none = h[:0]
         message = self._call(kind, k, receiver=none, sender=none, shared=none)
         index = torch.zeros(0, dtype=torch.int64, device=h.device)
-        out: Tensor = self.aggr(message, index, dim_size=h.shape[0], dim=0)
-        return out
+        return self._aggregate(message, index, h.shape[0])
+
+    def _aggregate(self, message: Tensor, receiver: Tensor, count: int) -> Tensor:
+        if message.shape[0]:
+            out: Tensor = self.aggr(message, receiver, dim_size=count, dim=0)
+            return out
+        # Not all of PyG's aggregations take nothing; ask for the shape with one row.
+        row, first = message.new_zeros((1, *message.shape[1:])), receiver.new_zeros(1)
+        like: Tensor = self.aggr(row, first, dim_size=1, dim=0)
+        return like.new_zeros((count, *like.shape[1:]))
 
     def _in_linear_time(
         self,
@@ -222,8 +230,7 @@ class MPSNConv(torch.nn.Module):
         message = self._call(kind, k, **values)
         if self.signed:
             message = rows(sign, message) * message
-        out: Tensor = self.aggr(message, receiver, dim_size=h.shape[0], dim=0)
-        return out
+        return self._aggregate(message, receiver, h.shape[0])
 
 
 def _incidence_sign(

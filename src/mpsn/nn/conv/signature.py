@@ -41,10 +41,16 @@ def read_function(role: str, function: Callable[..., Any] | None) -> Function:
     if function is None:
         return Function((), given=False)
     called = function.forward if isinstance(function, torch.nn.Module) else function
-    parameters = inspect.signature(called).parameters.values()
+    try:
+        parameters = inspect.signature(called).parameters.values()
+    except ValueError:  # torch's own functions, such as torch.tanh, do not tell
+        parameters = inspect.signature(lambda input: input).parameters.values()
     needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     words = VOCABULARY[role]
-    names = tuple(p.name for p in parameters if p.name in words)
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        names = words
+    else:
+        names = tuple(p.name for p in parameters if p.name in words)
     unknown = [p.name for p in needed if p.name not in words]
     if not unknown:
         return Function(names)

@@ -6,6 +6,7 @@ from typing import Literal
 from torch import Tensor
 
 from mpsn.errors import LayerError
+from mpsn.nn.functional.transposes import Gather, Scatter, add
 
 Reduce = Literal["sum", "mean"]
 
@@ -25,7 +26,7 @@ def gather(h: Tensor, faces: Tensor, signs: Tensor | None = None) -> list[Tensor
         >>> mpsn.nn.functional.gather(torch.tensor([[10.0], [20.0]]), torch.tensor([[1, 0]]))
         [tensor([[20.]]), tensor([[10.]])]
     """
-    return times(signs, [h.index_select(0, column) for column in faces.unbind(1)])
+    return times(signs, Gather.apply(h, faces))  # type: ignore[no-untyped-call]
 
 
 def scatter(
@@ -50,9 +51,10 @@ def scatter(
                 [1.],
                 [0.]])
     """
-    out = messages[0].new_zeros((count, *messages[0].shape[1:]))
-    for column, message in zip(faces.unbind(1), times(signs, messages), strict=True):
-        out.index_add_(0, column, message)  # in place on a fresh tensor: one buffer for all columns
+    sent = times(signs, messages)
+    if all(message is sent[0] for message in sent):
+        sent = sent[:1]
+    out: Tensor = Scatter.apply(faces, count, *sent)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -122,8 +124,8 @@ def degree(faces: Tensor, count: int, like: Tensor) -> Tensor:
         >>> mpsn.nn.functional.degree(K.faces(1), 3, torch.zeros(()))
         tensor([2., 1., 1.])
     """
-    index = faces.reshape(-1)
-    return like.new_zeros(count).index_add_(0, index, like.new_ones(index.shape))
+    ones = like.new_ones(faces.shape[0])
+    return scatter([ones] * faces.shape[1], faces, count)
 
 
 def times(signs: Tensor | None, messages: Sequence[Tensor]) -> list[Tensor]:
@@ -131,14 +133,6 @@ def times(signs: Tensor | None, messages: Sequence[Tensor]) -> list[Tensor]:
     if signs is None:
         return list(messages)
     return [rows(s, m) * m for s, m in zip(signs.unbind(1), messages, strict=True)]
-
-
-def add(terms: Sequence[Tensor]) -> Tensor:
-    """Add tensors of one shape without stacking them."""
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
 
 
 def rows(weights: Tensor, h: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.nn.functional.incidence import Reduce, check_reduce, rows
+from mpsn.nn.functional.incidence import Reduce, check_reduce, rows, scatter
 
 
 def pool(K: SimplicialComplex, k: int, h: Tensor, reduce: Reduce = "sum") -> Tensor:
@@ -28,7 +28,7 @@ def pool(K: SimplicialComplex, k: int, h: Tensor, reduce: Reduce = "sum") -> Ten
     if h.dim() == 3:
         total = h.sum(dim=0)  # (B, F)
         return total / max(h.shape[0], 1) if reduce == "mean" else total
-    total = h.new_zeros((K.num_complexes, h.shape[1])).index_add_(0, K.batch(k), h)
+    total = scatter([h], K.batch(k)[:, None], K.num_complexes)  # (C, F)
     if reduce == "sum":
         return total
     return total / rows(K.ptr(k).diff().clamp(min=1), total)
