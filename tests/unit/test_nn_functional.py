@@ -169,6 +169,8 @@ def primitive_inputs():
     return h1, h2, K.faces(1), K.faces(2), incidence_signs(K, 1), incidence_signs(K, 2)
 
 
+# torch.compile makes an instance of every autograd.Function it meets, and warns itself about it.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_all_primitives_compile_as_one_graph():
     inputs = primitive_inputs()
     compiled = torch.compile(every_primitive, fullgraph=True, backend="aot_eager")

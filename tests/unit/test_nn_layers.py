@@ -132,6 +132,8 @@ def test_oriented_conv_without_upper_sees_no_triangles():
     assert not torch.allclose(full(hollow, h), full(filled, h))
 
 
+# torch.compile makes an instance of every autograd.Function it meets, and warns itself about it.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @pytest.mark.parametrize(
     "layer",
     [
@@ -157,6 +159,8 @@ def test_layers_compile_as_one_graph(layer):
         torch.testing.assert_close(compiled(K, args), layer(K, args))
 
 
+# torch.compile makes an instance of every autograd.Function it meets, and warns itself about it.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_inductor_agrees():
     torch._dynamo.reset()
     torch.manual_seed(0)
