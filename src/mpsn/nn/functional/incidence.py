@@ -6,7 +6,7 @@ from typing import Literal
 from torch import Tensor
 
 from mpsn.errors import LayerError
-from mpsn.nn.functional.transposes import Gather, Scatter, add
+from mpsn.nn.functional.transposes import Gather, Scatter, add, add_rows, differentiable, read_rows
 
 Reduce = Literal["sum", "mean"]
 
@@ -26,7 +26,7 @@ def gather(h: Tensor, faces: Tensor, signs: Tensor | None = None) -> list[Tensor
         >>> mpsn.nn.functional.gather(torch.tensor([[10.0], [20.0]]), torch.tensor([[1, 0]]))
         [tensor([[20.]]), tensor([[10.]])]
     """
-    return times(signs, Gather.apply(h, faces))  # type: ignore[no-untyped-call]
+    return times(signs, differentiable(Gather, read_rows, h, faces))
 
 
 def scatter(
@@ -54,7 +54,7 @@ def scatter(
     sent = times(signs, messages)
     if all(message is sent[0] for message in sent):
         sent = sent[:1]
-    out: Tensor = Scatter.apply(faces, count, *sent)  # type: ignore[no-untyped-call]
+    out: Tensor = differentiable(Scatter, add_rows, faces, count, *sent)
     return out
 
 

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from mpsn.nn.functional.incidence import (
     Reduce,
-    add,
     boundary,
     check_reduce,
     coboundary,
@@ -17,6 +16,7 @@ from mpsn.nn.functional.incidence import (
     scatter,
     times,
 )
+from mpsn.nn.functional.transposes import add
 
 
 def upper(h: Tensor, faces: Tensor, signs: Tensor | None = None, reduce: Reduce = "sum") -> Tensor:

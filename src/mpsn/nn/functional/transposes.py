@@ -1,6 +1,6 @@
 """Gather and scatter along a face table, each the other's derivative."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -10,27 +10,22 @@ from torch import Tensor
 class Gather(torch.autograd.Function):
     """Rows of h named by each column of a table; its derivative is :class:`Scatter`.
 
-    Left to itself, autograd would fill and add up a tensor per column.
+    Left to itself, autograd would fill and add up one tensor per column.
     """
 
     @staticmethod
-    def forward(h: Tensor, table: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, h: Tensor, table: Tensor) -> tuple[Tensor, ...]:
         """Return one tensor (n, ..., F) per column."""
-        return tuple(h.index_select(0, column) for column in table.unbind(1))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Any) -> None:
-        """Keep the table, and how many rows h has."""
-        h, table = inputs
         ctx.save_for_backward(table)
         ctx.count = h.shape[0]
+        return read_rows(h, table)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         """Send the gradients back to where the rows came from."""
         (table,) = ctx.saved_tensors
         if torch.compiler.is_compiling():
-            return add_rows(grads, table, ctx.count), None
+            return add_rows(table, ctx.count, *grads), None
         return Scatter.apply(table, ctx.count, *grads), None  # type: ignore[no-untyped-call]
 
 
@@ -41,28 +36,39 @@ class Scatter(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(table: Tensor, count: int, *messages: Tensor) -> Tensor:
+    def forward(ctx: Any, table: Tensor, count: int, *messages: Tensor) -> Tensor:
         """Return the sums, (count, ..., F)."""
-        return add_rows(messages, table, count)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Keep the table."""
-        ctx.save_for_backward(inputs[0])
-        ctx.single = len(inputs) == 3
+        ctx.save_for_backward(table)
+        ctx.single = len(messages) == 1
+        return add_rows(table, count, *messages)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Hand every message the gradient of the row it went to."""
         (table,) = ctx.saved_tensors
         if torch.compiler.is_compiling():
-            grads = Gather.forward(grad, table)
+            grads = read_rows(grad, table)
         else:
             grads = Gather.apply(grad, table)  # type: ignore[no-untyped-call]
         return None, None, *((add(grads),) if ctx.single else grads)
 
 
-def add_rows(messages: Sequence[Tensor], table: Tensor, count: int) -> Tensor:
+def differentiable(
+    function: type[torch.autograd.Function], plain: Callable[..., Any], *inputs: Any
+) -> Any:
+    """Call a function by way of autograd where a gradient is asked for, plainly otherwise."""
+    tensors = [t for t in inputs if isinstance(t, Tensor)]
+    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        return function.apply(*inputs)  # type: ignore[no-untyped-call]
+    return plain(*inputs)
+
+
+def read_rows(h: Tensor, table: Tensor) -> tuple[Tensor, ...]:
+    """Return the rows (n, ..., F) of h that each column of a table names."""
+    return tuple(h.index_select(0, column) for column in table.unbind(1))
+
+
+def add_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
     """Add messages (n, ..., F), one tensor per column or one for all, to the rows a table names."""
     out = messages[0].new_zeros((count, *messages[0].shape[1:]))
     for i, column in enumerate(table.unbind(1)):

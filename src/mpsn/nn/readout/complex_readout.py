@@ -9,7 +9,8 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn.checks import activation
-from mpsn.nn.functional.incidence import Reduce, add, check_reduce
+from mpsn.nn.functional.incidence import Reduce, check_reduce
+from mpsn.nn.functional.transposes import add
 from mpsn.nn.readout.pool import pool
 
 DropoutPosition = Literal["before_sum", "after_sum"]
