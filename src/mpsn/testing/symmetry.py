@@ -178,17 +178,27 @@ class _Trial:
         for i, (right, y) in enumerate(zip(expected, got, strict=True)):
             if right.shape == y.shape and torch.allclose(y, right, rtol=1e-8, atol=1e-8):
                 continue
-            shown = [x.tolist() for x in (xs if self.dim is None else [xs[self.dim]])]
             k = i if self.dim is None else self.dim
-            wrong = ~torch.isclose(y, right, rtol=1e-8, atol=1e-8).flatten(1).all(1)
-            row = int(wrong.nonzero()[0]) if y.dim() > 1 else 0
+            where = f"output {k} has shape {tuple(y.shape)}, not {tuple(right.shape)}"
+            if right.shape == y.shape:
+                row, got_row, right_row = _first_difference(y, right)
+                where = f"row {row} of output {k} is {got_row}, not {right_row}"
+            shown = [x.tolist() for x in (xs if self.dim is None else [xs[self.dim]])]
             raise AssertionError(
                 f"Expected {law}, but it fails on\n"
                 f"    K = SimplicialComplex.from_simplices({K.to_simplices()})\n"
                 f"    {what} = { {d: t.tolist() for d, t in change.items()} }\n"
                 f"    features = {shown}\n"
-                f"where row {row} of output {k} is {y[row].tolist()}, not {right[row].tolist()}."
+                f"where {where}."
             )
+
+
+def _first_difference(y: Tensor, right: Tensor) -> tuple[int, list[float], list[float]]:
+    if y.dim() < 2:
+        y, right = y.reshape(1, -1), right.reshape(1, -1)
+    close = torch.isclose(y, right, rtol=1e-8, atol=1e-8).flatten(1).all(1)
+    row = int((~close).nonzero()[0])
+    return row, y[row].tolist(), right[row].tolist()
 
 
 def _turn(x: Tensor, k: int, turns: dict[int, Tensor]) -> Tensor:

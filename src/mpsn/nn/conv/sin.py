@@ -105,7 +105,8 @@ class SINConv(torch.nn.Module):
             return fn.upper(h, faces)
         dense = self.message[k]
         p, q = fn.split_linear([h, coface], dense.weight, dense.bias)  # type: ignore[arg-type]
-        messages = [self.act(m + q) for m in fn.gather(p, faces)]  # k+2 of (n_{k+1}, F)
+        # In place: what was gathered is no one else's.
+        messages = [self.act(m.add_(q)) for m in fn.gather(p, faces)]  # k+2 of (n_{k+1}, F)
         return fn.upper_exchange(messages, faces, h.shape[0])
 
     def extra_repr(self) -> str:

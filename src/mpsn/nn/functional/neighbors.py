@@ -16,7 +16,7 @@ from mpsn.nn.functional.incidence import (
     scatter,
     times,
 )
-from mpsn.nn.functional.transposes import add
+from mpsn.nn.functional.transposes import Exchange, add, differentiable, exchange_rows
 
 
 def upper(h: Tensor, faces: Tensor, signs: Tensor | None = None, reduce: Reduce = "sum") -> Tensor:
@@ -120,9 +120,12 @@ def upper_exchange(
                 [21.]])
     """
     check_reduce(reduce)
-    sent = times(signs, messages)
-    total = add(sent)  # (n_{k+1}, ..., F)
-    out = scatter([total - own for own in sent], faces, count, signs)
+    if signs is None and not torch.compiler.is_compiling():
+        out = differentiable(Exchange, exchange_rows, faces, count, *messages)
+    else:
+        sent = times(signs, messages)
+        total = add(sent)  # (n_{k+1}, ..., F)
+        out = scatter([total - own for own in sent], faces, count, signs)
     senders = degree(faces, count, out) * (faces.shape[1] - 1) if reduce == "mean" else None
     return _mean(out, senders, reduce)
 
