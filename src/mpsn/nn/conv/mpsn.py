@@ -13,7 +13,8 @@ from mpsn.complexes.operators import Kind
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.conv.signature import Function, read_function
-from mpsn.nn.functional.incidence import Reduce, rows, times
+from mpsn.nn.functional.incidence import Reduce
+from mpsn.nn.functional.transposes import rows, times
 
 KINDS: tuple[Kind, ...] = ("boundary", "coboundary", "lower", "upper")
 LINEAR: dict[object, Reduce] = {"sum": "sum", "add": "sum", "mean": "mean"}

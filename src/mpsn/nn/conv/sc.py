@@ -8,7 +8,7 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import functional as fn
 from mpsn.nn.checks import Activation, activation, cochains
-from mpsn.nn.functional.incidence import rows
+from mpsn.nn.functional.transposes import rows
 
 ROADS = ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2))  # (to, from)
 

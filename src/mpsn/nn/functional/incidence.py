@@ -6,7 +6,19 @@ from typing import Literal
 from torch import Tensor
 
 from mpsn.errors import LayerError
-from mpsn.nn.functional.transposes import Gather, Scatter, add, add_rows, differentiable, read_rows
+from mpsn.nn.functional.transposes import (
+    Boundary,
+    Coboundary,
+    Gather,
+    Scatter,
+    add_rows,
+    differentiable,
+    read_rows,
+    rows,
+    sum_cofaces,
+    sum_faces,
+    times,
+)
 
 Reduce = Literal["sum", "mean"]
 
@@ -51,10 +63,9 @@ def scatter(
                 [1.],
                 [0.]])
     """
-    sent = times(signs, messages)
-    if all(message is sent[0] for message in sent):
-        sent = sent[:1]
-    out: Tensor = differentiable(Scatter, add_rows, faces, count, *sent)
+    if all(message is messages[0] for message in messages):
+        return coboundary(messages[0], faces, count, signs)
+    out: Tensor = differentiable(Scatter, add_rows, faces, count, *times(signs, messages))
     return out
 
 
@@ -80,7 +91,7 @@ def boundary(
     check_reduce(reduce)
     if faces.shape[1] == 0:  # vertices have no faces
         return h.new_zeros((faces.shape[0], *h.shape[1:]))
-    total = add(gather(h, faces, signs))  # (n_k, ..., F)
+    total: Tensor = differentiable(Boundary, sum_faces, h, faces, signs)  # (n_k, ..., F)
     return total / faces.shape[1] if reduce == "mean" else total
 
 
@@ -107,7 +118,7 @@ def coboundary(
                 [2.]])
     """
     check_reduce(reduce)
-    total = scatter([h] * faces.shape[1], faces, count, signs)  # (n_k, ..., F)
+    total: Tensor = differentiable(Coboundary, sum_cofaces, h, faces, count, signs)  # (n_k, ..., F)
     return total / rows(degree(faces, count, h).clamp(min=1), h) if reduce == "mean" else total
 
 
@@ -125,19 +136,7 @@ def degree(faces: Tensor, count: int, like: Tensor) -> Tensor:
         tensor([2., 1., 1.])
     """
     ones = like.new_ones(faces.shape[0])
-    return scatter([ones] * faces.shape[1], faces, count)
-
-
-def times(signs: Tensor | None, messages: Sequence[Tensor]) -> list[Tensor]:
-    """Multiply the messages of each column with its column of signs, if there are any."""
-    if signs is None:
-        return list(messages)
-    return [rows(s, m) * m for s, m in zip(signs.unbind(1), messages, strict=True)]
-
-
-def rows(weights: Tensor, h: Tensor) -> Tensor:
-    """Shape one weight per row, (n,), so that it multiplies ``h``, (n, ..., F)."""
-    return weights.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))
+    return coboundary(ones, faces, count)
 
 
 def check_reduce(reduce: str) -> None:

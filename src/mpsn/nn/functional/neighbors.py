@@ -12,11 +12,16 @@ from mpsn.nn.functional.incidence import (
     coboundary,
     degree,
     gather,
-    rows,
     scatter,
+)
+from mpsn.nn.functional.transposes import (
+    Exchange,
+    add,
+    differentiable,
+    exchange_rows,
+    rows,
     times,
 )
-from mpsn.nn.functional.transposes import Exchange, add, differentiable, exchange_rows
 
 
 def upper(h: Tensor, faces: Tensor, signs: Tensor | None = None, reduce: Reduce = "sum") -> Tensor:

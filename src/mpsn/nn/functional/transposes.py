@@ -30,16 +30,12 @@ class Gather(torch.autograd.Function):
 
 
 class Scatter(torch.autograd.Function):
-    """Add messages to the rows named by each column of a table; its derivative is Gather.
-
-    A single message goes to the rows of all columns.
-    """
+    """Add messages to the rows named by each column of a table; its derivative is Gather."""
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, count: int, *messages: Tensor) -> Tensor:
         """Return the sums, (count, ..., F)."""
         ctx.save_for_backward(table)
-        ctx.single = len(messages) == 1
         return add_rows(table, count, *messages)
 
     @staticmethod
@@ -47,10 +43,46 @@ class Scatter(torch.autograd.Function):
         """Hand every message the gradient of the row it went to."""
         (table,) = ctx.saved_tensors
         if torch.compiler.is_compiling():
-            grads = read_rows(grad, table)
-        else:
-            grads = Gather.apply(grad, table)  # type: ignore[no-untyped-call]
-        return None, None, *((add(grads),) if ctx.single else grads)
+            return None, None, *read_rows(grad, table)
+        return None, None, *Gather.apply(grad, table)  # type: ignore[no-untyped-call]
+
+
+class Boundary(torch.autograd.Function):
+    r"""The product :math:`B^\top h` along a face table; its derivative is :class:`Coboundary`."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
+        """Return the sums over faces, (n, ..., F)."""
+        ctx.save_for_backward(table, signs)
+        ctx.count = h.shape[0]
+        return sum_faces(h, table, signs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        """Multiply with B."""
+        table, signs = ctx.saved_tensors
+        if torch.compiler.is_compiling():
+            return sum_cofaces(grad, table, ctx.count, signs), None, None
+        out = Coboundary.apply(grad, table, ctx.count, signs)  # type: ignore[no-untyped-call]
+        return out, None, None
+
+
+class Coboundary(torch.autograd.Function):
+    r"""The product :math:`B h` along a face table; its derivative is :class:`Boundary`."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, table: Tensor, count: int, signs: Tensor | None) -> Tensor:
+        """Return the sums over co-faces, (count, ..., F)."""
+        ctx.save_for_backward(table, signs)
+        return sum_cofaces(h, table, count, signs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        """Multiply with the transpose of B."""
+        table, signs = ctx.saved_tensors
+        if torch.compiler.is_compiling():
+            return sum_faces(grad, table, signs), None, None, None
+        return Boundary.apply(grad, table, signs), None, None, None  # type: ignore[no-untyped-call]
 
 
 class Exchange(torch.autograd.Function):
@@ -102,12 +134,38 @@ def read_rows(h: Tensor, table: Tensor) -> tuple[Tensor, ...]:
 
 
 def add_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
-    """Add messages (n, ..., F), one tensor per column or one for all, to the rows a table names."""
+    """Add messages (n, ..., F), one tensor per column, to the rows a table names."""
     out = messages[0].new_zeros((count, *messages[0].shape[1:]))
-    for i, column in enumerate(table.unbind(1)):
-        # In place on a fresh tensor: one buffer for all columns.
-        out.index_add_(0, column, messages[i if len(messages) > 1 else 0])
+    for column, message in zip(table.unbind(1), messages, strict=True):
+        out.index_add_(0, column, message)  # in place on a fresh tensor: one for all columns
     return settle(out) if torch.compiler.is_compiling() else out
+
+
+def sum_faces(h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
+    """Return the signed sums of the rows that each row of a table names, (n, ..., F)."""
+    if torch.compiler.is_compiling() or not table.numel() or not h.is_floating_point():
+        return add(times(signs, read_rows(h, table)))
+    weights = None if signs is None else signs.to(h.dtype)
+    flat = h.reshape(h.shape[0], -1)  # one pass over memory, where gathering takes several
+    out = torch.nn.functional.embedding_bag(table, flat, mode="sum", per_sample_weights=weights)
+    return out.view(table.shape[0], *h.shape[1:])
+
+
+def sum_cofaces(h: Tensor, table: Tensor, count: int, signs: Tensor | None) -> Tensor:
+    """Add each row of h, signed, to all rows that its row of a table names, (count, ..., F)."""
+    return add_rows(table, count, *times(signs, [h] * table.shape[1]))
+
+
+def times(signs: Tensor | None, messages: Sequence[Tensor]) -> list[Tensor]:
+    """Multiply the messages of each column with its column of signs, if there are any."""
+    if signs is None:
+        return list(messages)
+    return [rows(s, m) * m for s, m in zip(signs.unbind(1), messages, strict=True)]
+
+
+def rows(weights: Tensor, h: Tensor) -> Tensor:
+    """Shape one weight per row, (n,), so that it multiplies ``h``, (n, ..., F)."""
+    return weights.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))
 
 
 @torch.library.custom_op("mpsn::settle", mutates_args=())

@@ -3,7 +3,8 @@
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.nn.functional.incidence import Reduce, check_reduce, rows, scatter
+from mpsn.nn.functional.incidence import Reduce, check_reduce, coboundary
+from mpsn.nn.functional.transposes import rows
 
 
 def pool(K: SimplicialComplex, k: int, h: Tensor, reduce: Reduce = "sum") -> Tensor:
@@ -28,7 +29,7 @@ def pool(K: SimplicialComplex, k: int, h: Tensor, reduce: Reduce = "sum") -> Ten
     if h.dim() == 3:
         total = h.sum(dim=0)  # (B, F)
         return total / max(h.shape[0], 1) if reduce == "mean" else total
-    total = scatter([h], K.batch(k)[:, None], K.num_complexes)  # (C, F)
+    total = coboundary(h, K.batch(k)[:, None], K.num_complexes)  # (C, F)
     if reduce == "sum":
         return total
     return total / rows(K.ptr(k).diff().clamp(min=1), total)
