@@ -82,7 +82,10 @@ def synthetic_flows(
         ):
             break
     labels = np.concatenate([np.repeat([0, 1], n // 2) for n in (train, test)])
-    neighbors = {int(v): list(near) for v, near in K.to_networkx().adjacency()}  # type: ignore
+    neighbors: list[list[int]] = [[] for _ in range(K.num_nodes)]
+    for u, v in K.simplices(1).tolist():
+        neighbors[u].append(v)
+        neighbors[v].append(u)
     paths = [_walk(rng, neighbors, positions, int(label)) for label in labels]
     is_train = np.arange(train + test) < train
     return assemble(K, positions, paths, labels, is_train, rng)
@@ -136,7 +139,7 @@ def _inside(
 
 def _walk(
     rng: np.random.Generator,
-    neighbors: dict[int, list[int]],
+    neighbors: list[list[int]],
     positions: NDArray[np.float64],
     label: int,
 ) -> list[int]:
