@@ -1,6 +1,5 @@
 """Layers against pair lists, against TopoModelX's times, and their growth."""
 
-import resource
 import subprocess
 import sys
 from pathlib import Path

@@ -38,7 +38,7 @@ def test_mpsn_stays_below_both_upper_bounds(name, d, m, seed):
     """Theorem 12, upper bounds."""
     K = SMALL[name]
     regions = count(matrix("MPSN", K, d, m, seed))
-    assert regions <= bounds.mpsn(K.counts, d, m)
+    assert regions <= bounds.mpsn_upper(K.counts, d, m)
     assert regions <= bounds.mpsn_trivial(K.counts, d, m)
 
 

@@ -156,11 +156,11 @@ def test_bounds_of_the_triangle_example():
     counts = (3, 3, 1)
     assert bounds.gnn(3, 1, 3) == 8
     assert bounds.scnn(counts, 1, 3) == 2**7
-    assert bounds.mpsn(counts, 1, 3) == (2 * (1 + 2)) ** 3 * (2 * 4) ** 3 * (2 * 3)
+    assert bounds.mpsn_upper(counts, 1, 3) == (2 * (1 + 2)) ** 3 * (2 * 4) ** 3 * (2 * 3)
     assert bounds.mpsn_trivial(counts, 1, 3) == 120_920
     assert bounds.scnn([3], [2], [4]) == bounds.gnn(3, 2, 4)
     assert bounds.gnn(2, 1, 3, affine=True) == 16
-    assert bounds.mpsn((2, 1), (1, 2), 5, affine=True) == bounds.dense(3, 5, affine=True) ** 3
+    assert bounds.mpsn_upper((2, 1), (1, 2), 5, affine=True) == bounds.dense(3, 5, affine=True) ** 3
 
 
 def test_bad_bounds():
@@ -169,7 +169,7 @@ def test_bad_bounds():
     with pytest.raises(MPSNError, match="outputs >= 0, got -1"):
         bounds.dense(1, -1)
     with pytest.raises(MPSNError, match=r"counts\[1\] >= 0"):
-        bounds.mpsn((3, -3), 1, 3)
+        bounds.mpsn_upper((3, -3), 1, 3)
     with pytest.raises(MPSNError, match=r"Expected d_1 >= d_0 for the lower bound, got 1 < 2"):
         bounds.mpsn_lower([np.eye(2)], [np.eye(2)], [2, 1], 3)
     with pytest.raises(MPSNError, match=r"rank \(O_0\)_C >= rank \(M_0\)_C"):

@@ -89,7 +89,7 @@ def bound(model: Model, counts: Sequence[int], d: int, m: int) -> int:
         return bounds.gnn(counts[0], d, m)
     if model == "SCNN":
         return bounds.scnn(counts, d, m)
-    return min(bounds.mpsn(counts, d, m), bounds.mpsn_trivial(counts, d, m))
+    return min(bounds.mpsn_upper(counts, d, m), bounds.mpsn_trivial(counts, d, m))
 
 
 def sweep(seeds: int) -> Iterator[Row]:

@@ -70,7 +70,7 @@ def scnn(
     return prod(dense(d[n], m[n], affine) ** counts[n] for n in range(len(counts)))
 
 
-def mpsn(
+def mpsn_upper(
     counts: Sequence[int], inputs: int | Sequence[int], outputs: int, affine: bool = False
 ) -> int:
     r"""Return the first upper bound for an MPSN layer, where neighbouring dimensions interact.
@@ -78,7 +78,7 @@ def mpsn(
     :math:`\prod_n (2 \sum_{i < d_{n-1}+d_n+d_{n+1}} \binom{m-1}{i})^{S_n}`.
 
     Example:
-        >>> mpsn.regions.bounds.mpsn((3, 3, 1), inputs=1, outputs=3)
+        >>> mpsn.regions.bounds.mpsn_upper((3, 3, 1), inputs=1, outputs=3)
         1179648
     """
     d = [0, *_per_dimension(counts, inputs), 0]

@@ -43,7 +43,7 @@ def slice2d(
         window: Part of the plane (x0, x1, y0, y1); large enough for all crossings unless said.
 
     Example:
-        >>> mpsn.regions.slice2d([[1, 0], [0, 1], [1, 1]], seed=1).regions
+        >>> mpsn.regions.slice2d([[1, 0, 0], [0, 1, 0], [0, 0, 1]]).regions  # three lines
         7
     """
     matrix = np.asarray(W, float)
