@@ -79,7 +79,7 @@ def mpsn_upper(
 
     Example:
         >>> mpsn.regions.bounds.mpsn_upper((3, 3, 1), inputs=1, outputs=3)
-        1179648
+        663552
     """
     d = [0, *_per_dimension(counts, inputs), 0]
     return prod(
