@@ -8,7 +8,7 @@ network that passes messages between simplices sees what ordinary graph networks
     (SimplicialComplex(dim=2, counts=(34, 78, 45)), (1, 9, 9))
 """
 
-from mpsn import wl
+from mpsn import nn, wl
 from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
 from mpsn.datasets import read_graphs
 from mpsn.errors import MPSNError
@@ -24,6 +24,7 @@ __all__ = [
     "clique_complexes",
     "collate",
     "lift_features",
+    "nn",
     "read_graphs",
     "wl",
 ]

@@ -33,6 +33,10 @@ class ComplexError(MPSNError):
     """Face tables, simplices, features or orientations that do not fit together."""
 
 
+class LayerError(MPSNError):
+    """A layer or model that cannot be built as asked, or features that do not fit it."""
+
+
 class TooLargeError(MPSNError):
     """A result that would not fit into memory; raised before it is allocated."""
 

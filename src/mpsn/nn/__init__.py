@@ -1,0 +1,33 @@
+"""Neural networks on simplicial complexes: primitives, layers, readouts, models."""
+
+from mpsn.nn import functional, models
+from mpsn.nn.conv import (
+    GINConv,
+    LinearMPSNConv,
+    MPSNConv,
+    OrientedConv,
+    SCConv,
+    SCoNeConv,
+    SINConv,
+    SNNConv,
+)
+from mpsn.nn.populate import Populate
+from mpsn.nn.readout import ComplexReadout, Even, jump, pool
+
+__all__ = [
+    "ComplexReadout",
+    "Even",
+    "GINConv",
+    "LinearMPSNConv",
+    "MPSNConv",
+    "OrientedConv",
+    "Populate",
+    "SCConv",
+    "SCoNeConv",
+    "SINConv",
+    "SNNConv",
+    "functional",
+    "jump",
+    "models",
+    "pool",
+]

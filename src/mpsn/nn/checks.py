@@ -1,0 +1,72 @@
+"""Checks of the features a layer is handed; shapes only, so that nothing waits for the device."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.errors import LayerError
+
+Activation = Callable[[Tensor], Tensor]
+ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
+    "elu": torch.nn.ELU,
+    "id": torch.nn.Identity,
+    "relu": torch.nn.ReLU,
+    "tanh": torch.nn.Tanh,
+}
+
+
+def activation(name: str | Activation) -> Activation:
+    """Return the activation of that name as a new module; a function or module stays itself."""
+    if callable(name):
+        return name
+    if name not in ACTIVATIONS:
+        raise LayerError(
+            f"Expected activation {', '.join(map(repr, ACTIVATIONS))} or a function, got {name!r}."
+        )
+    return ACTIVATIONS[name]()
+
+
+def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int) -> None:
+    """Raise unless ``h`` holds (n_k, F) or (n_k, B, F) features of the k-simplices."""
+    if h.dim() not in (2, 3) or h.shape[0] != K.count(k) or h.shape[-1] != width:
+        n = K.count(k)
+        raise LayerError(
+            f"Expected features of the {k}-simplices of shape ({n}, {width}) or ({n}, B, {width}), "
+            f"got {tuple(h.shape)}."
+        )
+
+
+def cochains(
+    K: SimplicialComplex, xs: Sequence[Tensor | None], max_dim: int, width: int, like: Tensor
+) -> list[Tensor]:
+    """Return features of dimension 0, ..., max_dim, empty ones where the complex has no simplex.
+
+    Args:
+        K: The complex.
+        xs: Features per dimension; may stop, or be None, where there are no simplices.
+        max_dim: The largest dimension wanted.
+        width: Width F of all features.
+        like: A tensor whose type empty features take if no features are given at all.
+    """
+    if len(xs) > max_dim + 1:
+        raise LayerError(
+            f"Expected features of dimensions 0 to {max_dim}, got {len(xs)} tensors; "
+            f"pass xs[:{max_dim + 1}], or raise max_dim."
+        )
+    given = [x for x in xs if x is not None]
+    empty = given[0][:0] if given else like.new_zeros((0, width))
+    out = []
+    for k in range(max_dim + 1):
+        x = xs[k] if k < len(xs) else None
+        if x is None:
+            if K.count(k):
+                raise LayerError(
+                    f"Expected features of the {K.count(k)} {k}-simplices, got none; lift those "
+                    f"of the vertices with mpsn.lift_features or mpsn.nn.Populate."
+                )
+            x = empty
+        check_cochain(K, k, x, width)
+        out.append(x)
+    return out

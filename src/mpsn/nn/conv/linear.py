@@ -1,0 +1,84 @@
+"""The linear-message layer of the paper's analysis."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.nn import functional as fn
+from mpsn.nn.checks import Activation, activation, cochains
+
+
+class LinearMPSNConv(torch.nn.Module):
+    r"""An MPSN layer with linear messages and sums (appendix D of the paper).
+
+    .. math::
+        H_i' = \psi\bigl(B_i^\top B_i H_i W_1 + H_i W_2 + B_{i+1} B_{i+1}^\top H_i W_3
+            + B_i^\top H_{i-1} W_4 + B_{i+1} H_{i+1} W_5\bigr)
+
+    with weights of its own for each dimension i. Orientation equivariant if ψ is odd. The terms
+    share products, :math:`B_i^\top (B_i H_i W_1 + H_{i-1} W_4)` and
+    :math:`B_{i+1} (B_{i+1}^\top H_i W_3 + H_{i+1} W_5)`, and no Laplacian is formed.
+
+    Args:
+        in_channels: Width F of the input.
+        out_channels: Width G of the output.
+        max_dim: Largest dimension of a simplex that takes part.
+        act: ψ: ``"id"``, ``"tanh"``, ``"relu"``, ``"elu"`` or a function.
+
+    Shapes:
+        One tensor (n_k, F), or (n_k, B, F), per dimension 0, ..., max_dim in; G instead of F out.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> xs = [torch.randn(n, 3) for n in K.counts]
+        >>> [tuple(x.shape) for x in mpsn.nn.LinearMPSNConv(3, 8, max_dim=2)(K, xs)]
+        [(34, 8), (78, 8), (45, 8)]
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        max_dim: int,
+        *,
+        act: str | Activation = "id",
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels, self.max_dim = in_channels, out_channels, max_dim
+
+        def weights(number: int) -> torch.nn.ModuleList:
+            return torch.nn.ModuleList(
+                torch.nn.Linear(in_channels, out_channels, bias=False) for _ in range(number)
+            )
+
+        # Entry i of `down` and `from_faces` belongs to dimension i + 1: vertices have no faces.
+        self.down, self.from_faces = weights(max_dim), weights(max_dim)  # W_1, W_4
+        self.own = weights(max_dim + 1)  # W_2
+        self.up, self.from_cofaces = weights(max_dim), weights(max_dim)  # W_3, W_5
+        self.act = activation(act)
+
+    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None]) -> list[Tensor]:
+        """Return new features per dimension; those handed in stay as they are."""
+        hs = cochains(K, xs, self.max_dim, self.in_channels, self.own[0].weight)  # type: ignore
+        tables = [fn.incidence(K, k, signed=True) for k in range(self.max_dim + 1)]
+        out = []
+        for i, h in enumerate(hs):
+            total = self.own[i](h)
+            if i > 0:
+                faces, signs = tables[i]
+                below = fn.coboundary(h, faces, hs[i - 1].shape[0], signs)  # B_i H_i
+                inner = self.down[i - 1](below) + self.from_faces[i - 1](hs[i - 1])
+                total = total + fn.boundary(inner, faces, signs)
+            if i < self.max_dim:
+                faces, signs = tables[i + 1]
+                above = fn.boundary(h, faces, signs)  # B_{i+1}ᵀ H_i
+                inner = self.up[i](above) + self.from_cofaces[i](hs[i + 1])
+                total = total + fn.coboundary(inner, faces, h.shape[0], signs)
+            out.append(self.act(total))
+        return out
+
+    def extra_repr(self) -> str:
+        """Say what the parameters do not."""
+        return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}"

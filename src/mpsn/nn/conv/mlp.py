@@ -1,0 +1,55 @@
+"""Small perceptrons that do not mind a dimension without simplices."""
+
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+
+from mpsn.nn.checks import activation
+
+
+class RowNorm(torch.nn.Module):
+    """Batch normalisation over all rows of (n, ..., F).
+
+    A batch may hold no simplex of some dimension, or one; neither has a variance. There the running
+    statistics serve, in training too, and they are left alone.
+
+    Args:
+        channels: Width F.
+
+    Example:
+        >>> from mpsn.nn.conv.mlp import RowNorm
+        >>> RowNorm(2)(torch.zeros(0, 2)).shape
+        torch.Size([0, 2])
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise; shapes stay."""
+        rows = x.reshape(-1, x.shape[-1])
+        if rows.shape[0] > 1:
+            return self.norm(rows).view(x.shape)  # type: ignore[no-any-return]
+        n = self.norm
+        out = nnf.batch_norm(rows, n.running_mean, n.running_var, n.weight, n.bias, eps=n.eps)
+        return out.view(x.shape)
+
+
+def mlp(widths: list[int], act: str, norm: bool = False) -> torch.nn.Sequential:
+    """Build Linear, [RowNorm,] activation once per step of ``widths``.
+
+    Example:
+        >>> from mpsn.nn.conv.mlp import mlp
+        >>> mlp([3, 8, 2], "relu")(torch.zeros(5, 3)).shape
+        torch.Size([5, 2])
+    """
+    layers: list[torch.nn.Module] = []
+    for n_in, n_out in pairwise(widths):
+        layers.append(torch.nn.Linear(n_in, n_out))
+        if norm:
+            layers.append(RowNorm(n_out))
+        layers.append(activation(act))  # type: ignore[arg-type]
+    return torch.nn.Sequential(*layers)

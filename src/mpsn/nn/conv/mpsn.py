@@ -1,0 +1,245 @@
+"""The general layer: any messages, any aggregation, any update."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.nn.aggr import Aggregation, MultiAggregation
+from torch_geometric.nn.resolver import aggregation_resolver
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.operators import Kind
+from mpsn.errors import LayerError
+from mpsn.nn import functional as fn
+from mpsn.nn.conv.signature import Function, read_function
+from mpsn.nn.functional.incidence import Reduce
+from mpsn.nn.functional.transposes import rows, times
+
+KINDS: tuple[Kind, ...] = ("boundary", "coboundary", "lower", "upper")
+LINEAR: dict[object, Reduce] = {"sum": "sum", "add": "sum", "mean": "mean"}
+Given = Callable[..., Tensor] | Sequence[Callable[..., Tensor] | None] | None
+
+
+class MPSNConv(torch.nn.Module):
+    r"""The message passing layer of the paper's section 4, with messages of your own.
+
+    .. math::
+        m_B(\sigma) &= \mathrm{AGG}_{\tau \in B(\sigma)} M_B(h_\sigma, h_\tau) \\
+        m_C(\sigma) &= \mathrm{AGG}_{\tau \in C(\sigma)} M_C(h_\sigma, h_\tau) \\
+        m_\downarrow(\sigma) &= \mathrm{AGG}_{\tau \in N_\downarrow(\sigma)}
+            M_\downarrow(h_\sigma, h_\tau, h_{\sigma\cap\tau}) \\
+        m_\uparrow(\sigma) &= \mathrm{AGG}_{\tau \in N_\uparrow(\sigma)}
+            M_\uparrow(h_\sigma, h_\tau, h_{\sigma\cup\tau}) \\
+        h_\sigma' &= U(h_\sigma, m_B(\sigma), m_C(\sigma), m_\downarrow(\sigma), m_\uparrow(\sigma))
+
+    Pass the functions, or subclass and define methods of the same names. Each takes what it names:
+    a message any of ``receiver``, ``sender``, and (lower and upper only) ``shared``; the update any
+    of ``receiver``, ``boundary``, ``coboundary``, ``lower``, ``upper``; all of them also ``dim``,
+    the dimension of the receivers. A message of one argument with another name, such as a
+    ``torch.nn.Linear``, takes the sender. A list holds one function per dimension, None for none.
+
+    A message that does not name ``receiver`` costs linear time under sum or mean: it is computed
+    once per simplex, or per simplex and shared simplex. Others run over explicit pairs, of which
+    lower ones can be quadratically many. Numbers are the same either way.
+
+    With ``signed=True`` messages are computed as the sender τ sees them,
+    :math:`o_{\sigma\tau} M(o_{\sigma\tau} h_\sigma, h_\tau, o_{\tau\delta} h_\delta)`, where δ is
+    the shared simplex and o are relative orientations. With odd functions the layer is then
+    orientation equivariant.
+
+    Args:
+        update: U.
+        boundary: M_B, or None for no such message; likewise the next three.
+        coboundary: M_C.
+        lower: M_↓.
+        upper: M_↑.
+        aggr: AGG: ``"sum"``, ``"mean"``, or any aggregation of PyG by name, as module, or a list of
+            those, whose results are concatenated.
+        signed: Whether to use relative orientations.
+
+    Shapes:
+        One tensor (n_k, F_k) per dimension, in and out; there are as many dimensions as tensors,
+        and simplices above are left out of account. A simplex without senders receives zeros.
+
+    Example:
+        >>> class Layer(mpsn.nn.MPSNConv):
+        ...     def __init__(self, width):
+        ...         super().__init__(boundary=torch.nn.Linear(width, width))
+        ...         self.mix = torch.nn.Linear(2 * width, width)
+        ...
+        ...     def upper(self, sender, shared):
+        ...         return self.mix(torch.cat([sender, shared], dim=-1)).relu()
+        ...
+        ...     def update(self, receiver, boundary, upper):
+        ...         return receiver + boundary + upper
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> xs = Layer(4)(K, [torch.randn(n, 4) for n in K.counts])
+    """
+
+    def __init__(
+        self,
+        update: Given = None,
+        *,
+        boundary: Given = None,
+        coboundary: Given = None,
+        lower: Given = None,
+        upper: Given = None,
+        aggr: str | Aggregation | Sequence[str | Aggregation] = "sum",
+        signed: bool = False,
+    ) -> None:
+        super().__init__()
+        self.signed = signed
+        self.reduce = LINEAR.get(aggr) if isinstance(aggr, str) else None
+        self.aggr: Any = (
+            aggregation_resolver(aggr)
+            if isinstance(aggr, str | Aggregation)
+            else MultiAggregation(list(aggr))
+        )
+        given = (boundary, coboundary, lower, upper, update)
+        self._functions: dict[str, list[Function] | Function] = {}
+        for name, functions in zip((*KINDS, "update"), given, strict=True):
+            self._adopt(name, functions)
+        if "update" not in self._functions:
+            raise LayerError(
+                "Expected an update function, got none; pass update=..., or define a method update."
+            )
+
+    def _adopt(self, name: str, given: Given) -> None:
+        """Keep a function under its name, unless the class has a method of that name."""
+        own = getattr(type(self), name, None)
+        if own is not None and given is not None:
+            raise LayerError(f"Expected {name} as a method or as an argument, got both; drop one.")
+        if own is not None:
+            self._functions[name] = read_function(name, getattr(self, name))
+        elif callable(given) and not isinstance(given, torch.nn.ModuleList):
+            setattr(self, name, given)
+            self._functions[name] = read_function(name, given)
+        elif given is not None:
+            several = list(given)
+            setattr(self, name, several)
+            modules = [f for f in several if isinstance(f, torch.nn.Module)]
+            self.add_module(f"{name}_modules", torch.nn.ModuleList(modules))
+            self._functions[name] = [read_function(name, f) for f in several]
+
+    def _call(self, name: str, k: int, **values: Any) -> Any:
+        """Call a function with those of the values that it names."""
+        how = self._functions[name]
+        function = getattr(self, name)
+        if isinstance(how, list):
+            how, function = how[k], function[k]
+        values["dim"] = k
+        if how.positional:
+            return function(values["sender"])
+        return function(**{key: values[key] for key in how.names})
+
+    def _how(self, name: str, k: int) -> Function | None:
+        how = self._functions.get(name)
+        if isinstance(how, list):
+            how = how[k] if k < len(how) else None
+        return how if how is not None and how.given else None
+
+    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> list[Tensor]:
+        """Return new features per dimension; those handed in stay as they are."""
+        for k, x in enumerate(xs):
+            if x.shape[0] != K.count(k):
+                raise LayerError(
+                    f"Expected features of the {K.count(k)} {k}-simplices, one row each, "
+                    f"got {tuple(x.shape)}."
+                )
+        return [self._layer(K, k, xs) for k in range(len(xs))]
+
+    def _layer(self, K: SimplicialComplex, k: int, xs: Sequence[Tensor]) -> Tensor:
+        if self._how("update", k) is None:
+            raise LayerError(f"Expected an update function for dimension {k}, got none.")
+        received: dict[str, Tensor | None] = dict.fromkeys(KINDS)
+        for kind in KINDS:
+            how = self._how(kind, k)
+            if how is None:
+                continue
+            near = k - 1 if kind in ("boundary", "lower") else k + 1
+            if not 0 <= near < len(xs):
+                received[kind] = self._silence(kind, k, xs[k])
+            elif self.reduce is None or "receiver" in how.names:
+                received[kind] = self._by_pairs(K, k, kind, xs[k], xs[near])
+            else:
+                received[kind] = self._in_linear_time(
+                    K, k, kind, xs[k], xs[near], "shared" in how.names, self.reduce
+                )
+        out: Tensor = self._call("update", k, receiver=xs[k], **received)
+        return out
+
+    def _silence(self, kind: Kind, k: int, h: Tensor) -> Tensor:
+        """Return the zeros that k-simplices receive if there is no dimension to hear from."""
+        none = h[:0]
+        message = self._call(kind, k, receiver=none, sender=none, shared=none)
+        index = torch.zeros(0, dtype=torch.int64, device=h.device)
+        return self._aggregate(message, index, h.shape[0])
+
+    def _aggregate(self, message: Tensor, receiver: Tensor, count: int) -> Tensor:
+        if message.shape[0]:
+            out: Tensor = self.aggr(message, receiver, dim_size=count, dim=0)
+            return out
+        # Not all of PyG's aggregations take nothing; ask for the shape with one row.
+        row, first = message.new_zeros((1, *message.shape[1:])), receiver.new_zeros(1)
+        like: Tensor = self.aggr(row, first, dim_size=1, dim=0)
+        return like.new_zeros((count, *like.shape[1:]))
+
+    def _in_linear_time(
+        self,
+        K: SimplicialComplex,
+        k: int,
+        kind: Kind,
+        h: Tensor,
+        near: Tensor,
+        shared: bool,
+        reduce: Reduce,
+    ) -> Tensor:
+        if not shared:
+            sender = near if kind in ("boundary", "coboundary") else h
+            message = self._call(kind, k, sender=sender)
+            return fn.aggregate(K, k, kind, message, signed=self.signed, reduce=reduce)
+        if kind == "upper":
+            faces, signs = fn.incidence(K, k + 1, self.signed)
+            senders, between = fn.gather(h, faces), times(signs, [near] * (k + 2))
+            exchange, count = fn.upper_exchange, h.shape[0]
+        else:
+            faces, signs = fn.incidence(K, k, self.signed)
+            senders, between = [h] * (k + 1), fn.gather(near, faces, signs)
+            exchange, count = fn.lower_exchange, near.shape[0]
+        messages = [
+            self._call(kind, k, sender=s, shared=b) for s, b in zip(senders, between, strict=True)
+        ]
+        return exchange(messages, faces, count, signs, reduce)
+
+    def _by_pairs(
+        self, K: SimplicialComplex, k: int, kind: Kind, h: Tensor, near: Tensor
+    ) -> Tensor:
+        receiver, sender, shared, sign = K.adjacency(k, kind)
+        order = receiver.argsort(stable=True)  # some aggregations ask for it
+        receiver, sender, sign = receiver[order], sender[order], sign[order]
+        heard = h[receiver]
+        if self.signed:
+            heard = rows(sign, heard) * heard
+        values = {"receiver": heard, "sender": (near if shared is None else h)[sender]}
+        if shared is not None:
+            between = near[shared[order]]
+            if self.signed:
+                seen = _incidence_sign(K, k, kind, sender, shared[order])
+                between = rows(seen, between) * between
+            values["shared"] = between
+        message = self._call(kind, k, **values)
+        if self.signed:
+            message = rows(sign, message) * message
+        return self._aggregate(message, receiver, h.shape[0])
+
+
+def _incidence_sign(
+    K: SimplicialComplex, k: int, kind: Kind, sender: Tensor, shared: Tensor
+) -> Tensor:
+    """Return the relative orientation of each sender and its shared simplex, (pairs,)."""
+    up = kind == "upper"
+    faces, signs = fn.incidence(K, k + 1 if up else k, signed=True)
+    simplex, face = (shared, sender) if up else (sender, shared)
+    found = faces[simplex] == face[:, None]  # one True a row
+    return (signs[simplex] * found).sum(dim=1)  # type: ignore[index]

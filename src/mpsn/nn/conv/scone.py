@@ -1,0 +1,57 @@
+"""SCoNe, the simplicial network of Roddenberry, Glaze and Segarra."""
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.nn.checks import Activation, activation, check_cochain
+from mpsn.nn.conv.snn import hodge
+
+
+class SCoNeConv(torch.nn.Module):
+    r"""The SCoNe layer (Roddenberry, Glaze and Segarra 2021; appendix D of the paper).
+
+    .. math:: H' = \psi\bigl(B_k^\top B_k H W_0 + H W_1 + B_{k+1} B_{k+1}^\top H W_2\bigr)
+
+    Orientation equivariant for odd ψ. It differs from :class:`OrientedConv` by the diagonals of the
+    two Laplacians.
+
+    Args:
+        in_channels: Width F of the input.
+        out_channels: Width G of the output.
+        dim: Dimension k of the simplices.
+        act: ψ, odd in the original: ``"tanh"``, ``"id"``, ``"relu"``, ``"elu"`` or a function.
+
+    Shapes:
+        (n_dim, F) in and (n_dim, G) out; (n_dim, B, F) for a batch of cochains on one complex.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> mpsn.nn.SCoNeConv(1, 8)(K, torch.randn(78, 1)).shape
+        torch.Size([78, 8])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        dim: int = 1,
+        *,
+        act: str | Activation = "tanh",
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels, self.dim = in_channels, out_channels, dim
+        self.down = torch.nn.Linear(in_channels, out_channels, bias=False)  # W_0
+        self.own = torch.nn.Linear(in_channels, out_channels, bias=False)  # W_1
+        self.up = torch.nn.Linear(in_channels, out_channels, bias=False)  # W_2
+        self.act = activation(act)
+
+    def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
+        """Return new features of the same simplices."""
+        check_cochain(K, self.dim, h, self.in_channels)
+        down, up = hodge(K, self.dim, h)
+        return self.act(self.down(down) + self.own(h) + self.up(up))
+
+    def extra_repr(self) -> str:
+        """Say what the parameters do not."""
+        return f"{self.in_channels}, {self.out_channels}, dim={self.dim}"

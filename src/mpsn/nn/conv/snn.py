@@ -1,0 +1,86 @@
+"""Simplicial neural networks of Ebli et al."""
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.nn import functional as fn
+from mpsn.nn.checks import Activation, activation, check_cochain
+
+
+class SNNConv(torch.nn.Module):
+    r"""A polynomial of the Hodge Laplacian (Ebli et al. 2020; appendix C of the paper).
+
+    .. math:: H' = \psi\Bigl(\sum_{r=0}^{R} L_p^r H W_r + b\Bigr),
+        \qquad L_p = B_p^\top B_p + B_{p+1} B_{p+1}^\top
+
+    Powers are applied one sparse product at a time; the Laplacian is never formed. A special case
+    of :class:`MPSNConv` (Theorem 12).
+
+    Args:
+        in_channels: Width F of the input.
+        out_channels: Width G of the output.
+        degree: R, how far messages travel.
+        dim: Dimension p of the simplices.
+        act: ψ: ``"id"``, ``"tanh"``, ``"relu"``, ``"elu"`` or a function.
+        bias: Whether to add b, which breaks orientation equivariance.
+
+    Shapes:
+        (n_dim, F) in and (n_dim, G) out; (n_dim, B, F) for a batch of cochains on one complex.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> mpsn.nn.SNNConv(1, 8, degree=3)(K, torch.randn(78, 1)).shape
+        torch.Size([78, 8])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        degree: int,
+        dim: int = 1,
+        *,
+        act: str | Activation = "id",
+        bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.degree, self.dim = degree, dim
+        self.weights = torch.nn.ModuleList(
+            torch.nn.Linear(in_channels, out_channels, bias=bias and r == 0)
+            for r in range(degree + 1)
+        )
+        self.act = activation(act)
+
+    def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
+        """Return new features of the same simplices."""
+        check_cochain(K, self.dim, h, self.in_channels)
+        out = self.weights[0](h)
+        for weight in self.weights[1:]:
+            h = sum(hodge(K, self.dim, h))  # type: ignore[assignment]
+            out = out + weight(h)
+        return self.act(out)
+
+    def extra_repr(self) -> str:
+        """Say what the parameters do not."""
+        return f"{self.in_channels}, {self.out_channels}, degree={self.degree}, dim={self.dim}"
+
+
+def hodge(K: SimplicialComplex, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Return :math:`L_k^\downarrow h = B_k^\top B_k h` and :math:`L_k^\uparrow h`.
+
+    Example:
+        >>> from mpsn.nn.conv.snn import hodge
+        >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
+        >>> [part.T.tolist() for part in hodge(K, 1, torch.tensor([[1.0], [0.0]]))]
+        [[[2.0, -1.0]], [[0.0, 0.0]]]
+    """
+    down, up = torch.zeros_like(h), torch.zeros_like(h)
+    if k > 0:
+        faces, signs = fn.incidence(K, k, signed=True)
+        down = fn.boundary(fn.coboundary(h, faces, K.count(k - 1), signs), faces, signs)
+    faces, signs = fn.incidence(K, k + 1, signed=True)
+    if faces.shape[0]:
+        up = fn.coboundary(fn.boundary(h, faces, signs), faces, h.shape[0], signs)
+    return down, up

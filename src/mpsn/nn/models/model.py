@@ -1,0 +1,49 @@
+"""What all models have in common: a config they are built from, and a name that tells it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.errors import LayerError
+
+LEAST = {"max_dim": 0}  # other sizes are at least 1
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a model, checked when they are made: sizes, rates and words."""
+
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self)).items():
+            value = getattr(self, name)
+            if get_origin(kind) is Literal and value not in get_args(kind):
+                words = ", ".join(map(repr, get_args(kind)))
+                raise LayerError(f"Expected {name} to be one of {words}, got {value!r}.")
+            if kind is int and (not isinstance(value, int) or value < LEAST.get(name, 1)):
+                raise LayerError(f"Expected {name} >= {LEAST.get(name, 1)}, got {value!r}.")
+            if name == "dropout" and not 0 <= value < 1:
+                raise LayerError(f"Expected a dropout rate from 0 to below 1, got {value!r}.")
+
+
+class Model(torch.nn.Module):
+    """Base of the models: holds the config and prints it."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config: Any = config
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key}={value!r}" for key, value in asdict(self.config).items())
+        parameters = sum(p.numel() for p in self.parameters())
+        return f"{type(self).__name__}({settings}; {parameters:,} parameters)"
+
+
+def features_of(
+    K: SimplicialComplex, xs: Sequence[Tensor | None] | None, max_dim: int
+) -> Sequence[Tensor | None]:
+    """Return the features handed in, or those of the complex up to dimension ``max_dim``."""
+    return K.x[: max_dim + 1] if xs is None else xs

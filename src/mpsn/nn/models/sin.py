@@ -1,0 +1,136 @@
+"""SIN, the simplicial isomorphism network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.errors import LayerError
+from mpsn.nn.conv import SINConv
+from mpsn.nn.models.model import Config, Model, features_of
+from mpsn.nn.populate import Populate
+from mpsn.nn.readout import ComplexReadout, jump
+
+
+@dataclass(frozen=True)
+class SINConfig(Config):
+    """Settings of SIN; those of the strongly regular graphs unless changed."""
+
+    in_channels: int = 1
+    """Width of the features of simplices."""
+    hidden: int = 16
+    """Width of all layers; twice that in the dense layers of the readout."""
+    out_channels: int = 16
+    """Width of the embedding, or number of classes."""
+    layers: int = 5
+    """Number of message passing layers."""
+    max_dim: int = 2
+    """Largest dimension of a simplex that takes part."""
+    coface_message: bool = True
+    """Whether upper messages see the shared co-face, through a dense layer."""
+    act: Literal["elu", "relu", "tanh"] = "elu"
+    """Non-linearity throughout."""
+    norm: bool = False
+    """Whether to use batch normalisation in the layers."""
+    eps: float = 0.0
+    """Extra weight of a simplex's own features, at the start."""
+    train_eps: bool = False
+    """Whether that weight is learned."""
+    jump: bool = False
+    """Whether the readout sees the features of all layers (jumping knowledge)."""
+    readout: Literal["sum", "mean"] = "sum"
+    """How to pool the simplices of one dimension."""
+    readout_dims: tuple[int, ...] | None = None
+    """Which dimensions the readout sees; all unless said."""
+    dropout: float = 0.0
+    """Dropout rate in the readout."""
+    dropout_position: Literal["before_sum", "after_sum"] = "after_sum"
+    """Dropout before the sum over dimensions, or after it."""
+    final_act: bool = False
+    """Whether the last dense layer is followed by the non-linearity."""
+    populate: bool = False
+    """Whether to learn higher features from those of the vertices, instead of reading them."""
+
+
+class SIN(Model):
+    """The simplicial isomorphism network (section 6 and appendix F of the paper).
+
+    Layers of :class:`mpsn.nn.SINConv`, then :class:`mpsn.nn.ComplexReadout`. Without jumping
+    knowledge its inner dense layers have biases; with it they have none, so that an absent
+    dimension contributes nothing.
+
+    Args:
+        config: The settings.
+
+    Shapes:
+        Reads K.x, or features (n_k, F) per dimension passed beside K; returns (C, out_channels)
+        for a union of C complexes.
+
+    Example:
+        The untrained network for strongly regular graphs, and the classifier for TU graphs:
+
+        >>> from mpsn.nn.models import SIN, SINConfig
+        >>> embed = SIN(SINConfig(max_dim=3)).double()
+        >>> classify = SIN(SINConfig(in_channels=3, hidden=32, out_channels=2, layers=3,
+        ...     coface_message=False, act="relu", norm=True, jump=True, readout_dims=(0, 2),
+        ...     dropout=0.5))
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> K = mpsn.lift_features(K.replace(x=[torch.ones(34, 3)]), "mean")
+        >>> classify(K).shape
+        torch.Size([1, 2])
+    """
+
+    def __init__(self, config: SINConfig) -> None:
+        super().__init__(config)
+        self.in_channels, self.max_dim = config.in_channels, config.max_dim
+        dims = tuple(range(config.max_dim + 1))
+        if config.readout_dims is not None:
+            if not set(config.readout_dims) <= set(dims):
+                raise LayerError(
+                    f"Expected readout_dims from 0 to max_dim={config.max_dim}, "
+                    f"got {config.readout_dims}."
+                )
+            dims = config.readout_dims
+        self.populate = Populate(config.in_channels, config.max_dim) if config.populate else None
+        self.convs = torch.nn.ModuleList(
+            SINConv(
+                config.in_channels if i == 0 else config.hidden,
+                config.hidden,
+                config.max_dim,
+                coface_message=config.coface_message,
+                act=config.act,
+                norm=config.norm,
+                eps=config.eps,
+                train_eps=config.train_eps,
+            )
+            for i in range(config.layers)
+        )
+        self.readout = ComplexReadout(
+            config.hidden * (config.layers if config.jump else 1),
+            2 * config.hidden,
+            config.out_channels,
+            dims=dims,
+            reduce=config.readout,
+            act=config.act,
+            bias=not config.jump,
+            dropout=config.dropout,
+            dropout_position=config.dropout_position,
+            final_act=config.final_act,
+        )
+
+    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
+        """Return one row per complex."""
+        hs = features_of(K, xs, self.max_dim)
+        if self.populate is not None:
+            if not hs or hs[0] is None:
+                raise LayerError("Expected vertex features x[0] to populate from, got none.")
+            hs = self.populate(K, hs[0])
+        layers = []
+        for conv in self.convs:
+            hs = conv(K, hs)
+            layers.append(hs)
+        out: Tensor = self.readout(K, jump(layers) if self.config.jump else layers[-1])
+        return out

@@ -1,0 +1,50 @@
+"""Features for higher simplices where only vertices have some, by a learned map."""
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.nn import functional as fn
+from mpsn.nn.checks import check_cochain
+
+
+class Populate(torch.nn.Module):
+    r"""Populate higher features as a linear function of vertex features (section 5 of the paper).
+
+    .. math:: h_\sigma = W_k \sum_{v \in \sigma} h_v \qquad (\dim \sigma = k \geq 1)
+
+    Vertices keep their features. The sums come from the face tables: every vertex of a k-simplex
+    lies in k of its k+1 faces. See :func:`mpsn.lift_features` for lifts that learn nothing.
+
+    Args:
+        in_channels: Width F of the vertex features and of what is made from them.
+        max_dim: Largest dimension to give features to.
+
+    Shapes:
+        (n_0, F) in; one tensor (n_k, F) per dimension 0, ..., max_dim out.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> [tuple(x.shape) for x in mpsn.nn.Populate(3, max_dim=2)(K, torch.randn(34, 3))]
+        [(34, 3), (78, 3), (45, 3)]
+    """
+
+    def __init__(self, in_channels: int, max_dim: int) -> None:
+        super().__init__()
+        self.in_channels, self.max_dim = in_channels, max_dim
+        self.weights = torch.nn.ModuleList(
+            torch.nn.Linear(in_channels, in_channels, bias=False) for _ in range(max_dim)
+        )
+
+    def forward(self, K: SimplicialComplex, x: Tensor) -> list[Tensor]:
+        """Return features per dimension."""
+        check_cochain(K, 0, x, self.in_channels)
+        out, total = [x], x
+        for k, weight in enumerate(self.weights, start=1):
+            total = fn.boundary(total, K.faces(k)) / k  # (n_k, F), sums over vertices
+            out.append(weight(total))
+        return out
+
+    def extra_repr(self) -> str:
+        """Say what the parameters do not."""
+        return f"{self.in_channels}, max_dim={self.max_dim}"

@@ -1,0 +1,7 @@
+"""Readouts: from simplices to complexes."""
+
+from mpsn.nn.readout.complex_readout import ComplexReadout, jump
+from mpsn.nn.readout.even import Even
+from mpsn.nn.readout.pool import pool
+
+__all__ = ["ComplexReadout", "Even", "jump", "pool"]

@@ -1,0 +1,117 @@
+"""The readout of SIN and MLP-sum: per dimension, then over dimensions."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.errors import LayerError
+from mpsn.nn.checks import activation
+from mpsn.nn.functional.incidence import Reduce, check_reduce
+from mpsn.nn.functional.transposes import add
+from mpsn.nn.readout.pool import pool
+
+DropoutPosition = Literal["before_sum", "after_sum"]
+
+
+class ComplexReadout(torch.nn.Module):
+    r"""Pool each dimension, transform, add up, transform (appendix F of the paper).
+
+    .. math:: h_K = \mathrm{MLP}\Bigl(\sum_{p \in \text{dims}} \mathrm{MLP}_p\bigl(
+        \mathrm{AGG}_{\sigma \in S_p} h_\sigma\bigr)\Bigr)
+
+    MLP_p is a dense layer with the non-linearity; the outer MLP a dense layer, with the
+    non-linearity too if ``final_act`` is set. With a bias in MLP_p, a dimension that a complex
+    lacks contributes a constant; without, zero (if the non-linearity maps 0 to 0).
+
+    Args:
+        in_channels: Width F of the features; the sum of all layers' widths under jumping knowledge.
+        hidden: Width of MLP_p.
+        out_channels: Width G of the result.
+        dims: Which dimensions to read.
+        reduce: AGG, ``"sum"`` or ``"mean"``.
+        act: The non-linearity: ``"elu"``, ``"relu"``, ``"tanh"`` or ``"id"``.
+        bias: Whether MLP_p have biases.
+        shared: Whether all dimensions share one MLP_p.
+        dropout: Dropout rate.
+        dropout_position: ``"before_sum"`` over dimensions (b in the paper's table), or
+            ``"after_sum"``, before the last dense layer (a).
+        final_act: Whether the last dense layer is followed by the non-linearity.
+
+    Shapes:
+        (n_k, F) per dimension in, (C, G) out for a union of C complexes.
+
+    Example:
+        >>> K = mpsn.collate([mpsn.clique_complex(nx.complete_graph(n)) for n in (2, 3, 4)])
+        >>> xs = [torch.randn(n, 8) for n in K.counts]
+        >>> mpsn.nn.ComplexReadout(8, 16, 5, dims=(0, 2))(K, xs).shape
+        torch.Size([3, 5])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden: int,
+        out_channels: int,
+        *,
+        dims: Sequence[int],
+        reduce: Reduce = "sum",
+        act: str = "relu",
+        bias: bool = True,
+        shared: bool = False,
+        dropout: float = 0.0,
+        dropout_position: DropoutPosition = "after_sum",
+        final_act: bool = False,
+    ) -> None:
+        super().__init__()
+        check_reduce(reduce)
+        if dropout_position not in ("before_sum", "after_sum"):
+            raise LayerError(
+                f"Expected dropout_position 'before_sum' or 'after_sum', got {dropout_position!r}."
+            )
+        if not dims:
+            raise LayerError("Expected at least one dimension to read, got none.")
+        self.dims, self.reduce, self.dropout_position = tuple(dims), reduce, dropout_position
+        self.dense = torch.nn.ModuleList(
+            torch.nn.Linear(in_channels, hidden, bias=bias)
+            for _ in self.dims[: 1 if shared else None]
+        )
+        self.dropout = torch.nn.Dropout(dropout)
+        self.last = torch.nn.Linear(hidden, out_channels)
+        self.act = activation(act)
+        self.final_act = activation(act if final_act else "id")
+
+    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> Tensor:
+        """Return one row per complex."""
+        parts = []
+        for i, k in enumerate(self.dims):
+            dense = self.dense[min(i, len(self.dense) - 1)]
+            part = self.act(dense(pool(K, k, xs[k], self.reduce)))  # (C, hidden)
+            parts.append(self.dropout(part) if self.dropout_position == "before_sum" else part)
+        total = add(parts)
+        if self.dropout_position == "after_sum":
+            total = self.dropout(total)
+        return self.final_act(self.last(total))
+
+    def extra_repr(self) -> str:
+        """Say what the parameters do not."""
+        return f"dims={self.dims}, reduce={self.reduce!r}, dropout {self.dropout_position}"
+
+
+def jump(layers: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+    """Concatenate the features of all layers, dimension by dimension (jumping knowledge).
+
+    Args:
+        layers: For each layer, its features per dimension, each (n_k, F).
+
+    Returns:
+        One tensor (n_k, L F) per dimension.
+
+    Example:
+        >>> layer = [torch.zeros(4, 2), torch.zeros(3, 2)]
+        >>> [tuple(x.shape) for x in mpsn.nn.jump([layer, layer])]
+        [(4, 4), (3, 4)]
+    """
+    return [torch.cat(per_layer, dim=-1) for per_layer in zip(*layers, strict=True)]

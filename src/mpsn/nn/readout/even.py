@@ -1,0 +1,31 @@
+"""Readouts that do not see orientations."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+class Even(torch.nn.Module):
+    r"""Make any function even, :math:`\psi(x) = f(x) + f(-x)` (appendix D of the paper).
+
+    An even function, element by element, before a sum makes a readout orientation invariant. The
+    simplest one is the absolute value, ``torch.abs``.
+
+    Args:
+        function: f, on (n, ..., F); a module's parameters are learned.
+
+    Example:
+        >>> psi = mpsn.nn.Even(torch.nn.Linear(2, 3))
+        >>> x = torch.randn(5, 2)
+        >>> torch.equal(psi(x), psi(-x))
+        True
+    """
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return f(x) + f(-x)."""
+        return self.function(x) + self.function(-x)
