@@ -1,0 +1,108 @@
+"""Lemma 9 and Theorem 10: MPSNs are at most as powerful as SWL, and can be as powerful.
+
+The MPSN is SIN with random weights; SWL uses boundaries and upper neighbours (Theorem 6).
+"""
+
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given, settings
+
+import mpsn
+from mpsn import nn
+from mpsn.testing import complexes
+
+ROUNDS = 6
+
+
+def swl(K, rounds):
+    """Refine colours by whole signatures, round by round; yield the colours of each dimension."""
+    top = range(K.dim + 1)
+    colors = [[0] * n for n in K.counts]
+    for _ in range(rounds):
+        above = [[[] for _ in row] for row in colors]
+        for k in top[1:]:
+            for d, row in enumerate(K.faces(k).tolist()):
+                for f in row:
+                    above[k - 1][f] += [(colors[k - 1][g], colors[k][d]) for g in row if g != f]
+        below = [
+            [sorted(colors[k - 1][f] for f in row) for row in K.faces(k).tolist()] for k in top
+        ]
+        signs = [
+            [(c, tuple(b), tuple(sorted(a))) for c, b, a in zip(*parts, strict=True)]
+            for parts in zip(colors, below, above, strict=True)
+        ]
+        names = [{s: i for i, s in enumerate(sorted(set(row)))} for row in signs]
+        colors = [[names[k][s] for s in row] for k, row in enumerate(signs)]
+        yield colors
+
+
+def sin_features(K, layers, seed=0, **options):
+    """Run random SIN layers, each brought back to a sane scale; yield features per layer."""
+    torch.manual_seed(seed)
+    max_dim = max(K.dim, 0)
+    hs = [torch.full((n, 1), k + 1.0, dtype=torch.float64) for k, n in enumerate(K.counts)]
+    for i in range(layers):
+        conv = nn.SINConv(1 if i == 0 else 16, 16, max_dim, eps=0.37, **options).double()
+        with torch.no_grad():
+            hs = [h / h.abs().max().clamp(min=1e-300) if len(h) else h for h in conv(K, hs)]
+        yield hs
+
+
+def classes(h, tolerance):
+    """Return which rows agree, as a partition: for each row its first equal."""
+    if len(h) == 0:
+        return []
+    return [int(row.nonzero()[0]) for row in torch.cdist(h, h, p=torch.inf) < tolerance]
+
+
+def as_partition(colors):
+    first = {}
+    return [first.setdefault(c, i) for i, c in enumerate(colors)]
+
+
+def check_equal(K):
+    for colors, hs in zip(swl(K, ROUNDS), sin_features(K, ROUNDS), strict=True):
+        for k, h in enumerate(hs[: K.dim + 1]):
+            assert classes(h, 1e-9) == as_partition(colors[k])
+
+
+@settings(max_examples=60)
+@given(complexes(max_vertices=8))
+def test_sin_partitions_equal_swl_round_by_round(K):
+    check_equal(K)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_on_larger_clique_complexes(seed):
+    graph = nx.gnp_random_graph(16, 0.35, seed=seed)
+    check_equal(mpsn.clique_complex(graph, max_dim=None))
+    check_equal(mpsn.clique_complex(nx.random_regular_graph(4, 14, seed=seed), max_dim=None))
+
+
+@settings(max_examples=30)
+@given(complexes(max_vertices=8))
+def test_never_finer_than_swl_whatever_the_variant(K):
+    for options in ({"coface_message": False, "act": "relu"}, {"act": "tanh", "train_eps": True}):
+        for colors, hs in zip(swl(K, 3), sin_features(K, 3, **options), strict=True):
+            for k, h in enumerate(hs[: K.dim + 1]):
+                for c, d in zip(classes(h, 1e-9), as_partition(colors[k]), strict=True):
+                    assert c <= d  # SWL-equal rows are equal: their first equal comes no later
+
+
+def test_sin_separates_what_wl_cannot():
+    """Corollary 11: the 4x4 rook's graph and the Shrikhande graph, where GIN fails."""
+    rook = nx.line_graph(nx.complete_bipartite_graph(4, 4))
+    steps = [(0, 1), (1, 0), (1, 1), (0, 3), (3, 0), (3, 3)]
+    shrikhande = nx.Graph(
+        ((a, b), ((a + x) % 4, (b + y) % 4)) for a in range(4) for b in range(4) for x, y in steps
+    )
+    K = mpsn.clique_complexes([rook, shrikhande], max_dim=3).batch([0, 1])
+    K = mpsn.lift_features(
+        K.replace(x=[torch.ones(32, 1, dtype=torch.float64)]), how="sum", max_dim=3
+    )
+    torch.manual_seed(0)
+    a, b = nn.models.SIN(nn.models.SINConfig(max_dim=3)).double()(K)
+    assert torch.dist(a, b) > 0.01
+    a, b = nn.models.GIN(nn.models.GINConfig()).double()(K)
+    assert torch.dist(a, b) < 1e-9

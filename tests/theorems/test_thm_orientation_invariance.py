@@ -1,0 +1,57 @@
+"""Appendix D: an even readout after equivariant layers is invariant, and so is forgetting signs."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+
+from mpsn import nn
+from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.testing import assert_orientation_invariant, complexes
+
+INVARIANT = {
+    "GNN L0-inv": {"act": "relu", "l0_inv": True, "upper": False},
+    "MPSN L0-inv": {"act": "relu", "l0_inv": True},
+    "MPSN Id": {"act": "id"},
+    "MPSN Tanh": {"act": "tanh"},
+}
+
+
+@pytest.mark.parametrize("name", INVARIANT)
+def test_edge_flow_models_are_invariant(name):
+    torch.manual_seed(0)
+    assert_orientation_invariant(EdgeFlowNet(EdgeFlowConfig(hidden=8, **INVARIANT[name])))
+
+
+def test_mpsn_relu_is_not_and_the_kit_says_so():
+    torch.manual_seed(0)
+    with pytest.raises(AssertionError, match="f\\(TH, TBT\\) = f\\(H, B\\)"):
+        assert_orientation_invariant(EdgeFlowNet(EdgeFlowConfig(hidden=8, act="relu")))
+
+
+@pytest.mark.parametrize("name", INVARIANT)
+@settings(max_examples=15)
+@given(K=complexes(max_vertices=7, oriented=True))
+def test_on_random_complexes(name, K):
+    torch.manual_seed(0)
+    model = EdgeFlowNet(EdgeFlowConfig(hidden=8, layers=2, **INVARIANT[name]))
+    assert_orientation_invariant(model, [K])
+
+
+@pytest.mark.parametrize(
+    "even", [torch.abs, nn.Even(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()))]
+)
+def test_even_readouts_are_invariant(even):
+    torch.manual_seed(0)
+    conv = nn.LinearMPSNConv(3, 4, 2, act="tanh").double()
+    even = even.double() if isinstance(even, torch.nn.Module) else even
+
+    def model(K, xs):
+        return torch.cat([nn.pool(K, k, even(x)) for k, x in enumerate(conv(K, xs))])
+
+    assert_orientation_invariant(model, in_channels=3, max_dim=2)
+
+
+def test_without_an_even_readout_invariance_is_lost():
+    conv = nn.OrientedConv(3, 4).double()
+    with pytest.raises(AssertionError):
+        assert_orientation_invariant(lambda K, h: nn.pool(K, 1, conv(K, h)), in_channels=3, dim=1)

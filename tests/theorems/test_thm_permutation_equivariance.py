@@ -1,0 +1,61 @@
+"""Theorem 13: an MPSN layer is (simplex) permutation equivariant."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+
+from mpsn import nn
+from mpsn.testing import assert_permutation_equivariant, complexes
+
+LAYERS = {
+    "SINConv": lambda: nn.SINConv(3, 4, max_dim=3),
+    "SINConv without co-faces": lambda: nn.SINConv(
+        3, 4, max_dim=3, coface_message=False, act="relu", norm=True, train_eps=True
+    ),
+    "OrientedConv": lambda: nn.OrientedConv(3, 4, act="tanh"),
+    "OrientedConv unsigned": lambda: nn.OrientedConv(3, 4, act="relu", signed=False),
+    "OrientedConv on triangles": lambda: nn.OrientedConv(3, 4, dim=2),
+    "LinearMPSNConv": lambda: nn.LinearMPSNConv(3, 4, max_dim=3, act="relu"),
+    "SNNConv": lambda: nn.SNNConv(3, 4, degree=3, bias=True),
+    "SCConv": lambda: nn.SCConv(3, 4),
+    "SCoNeConv": lambda: nn.SCoNeConv(3, 4),
+    "MPSNConv": lambda: nn.MPSNConv(
+        lambda receiver, boundary, coboundary, lower, upper: torch.cat(
+            [receiver, boundary, coboundary, lower, upper], dim=-1
+        ),
+        boundary=torch.nn.Linear(3, 3),
+        coboundary=lambda receiver, sender: torch.sin(receiver * sender),
+        lower=lambda sender, shared: torch.tanh(sender + shared),
+        upper=lambda receiver, sender, shared: torch.cos(receiver + sender * shared),
+        aggr=["sum", "max", "std"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layer_is_equivariant(name):
+    torch.manual_seed(0)
+    assert_permutation_equivariant(LAYERS[name](), in_channels=3)
+
+
+@pytest.mark.parametrize("name", ["SINConv", "LinearMPSNConv", "MPSNConv"])
+@settings(max_examples=20)
+@given(K=complexes(max_vertices=7, oriented=True))
+def test_on_random_complexes(name, K):
+    torch.manual_seed(0)
+    assert_permutation_equivariant(LAYERS[name](), [K], in_channels=3)
+
+
+@settings(max_examples=20)
+@given(K=complexes(max_vertices=7, features=3))
+def test_models_are_invariant(K):
+    torch.manual_seed(0)
+    m = nn.models
+    order = {k: torch.randperm(n) for k, n in enumerate(K.counts)}
+    for model in (
+        m.SIN(m.SINConfig(in_channels=3, max_dim=3, layers=2)),
+        m.MLPSum(m.MLPSumConfig(in_channels=3, max_dim=3, hidden=8)),
+        m.GIN(m.GINConfig(in_channels=3, layers=2)),
+    ):
+        model.double()
+        torch.testing.assert_close(model(K), model(K.permute(order)))

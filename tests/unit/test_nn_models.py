@@ -1,0 +1,251 @@
+"""Models from configs, readouts, populated features."""
+
+import dataclasses
+
+import networkx as nx
+import pytest
+import torch
+
+import mpsn
+from mpsn import SimplicialComplex, nn
+from mpsn.errors import LayerError
+from mpsn.nn.models import (
+    GIN,
+    SIN,
+    EdgeFlowConfig,
+    EdgeFlowNet,
+    GINConfig,
+    MLPSum,
+    MLPSumConfig,
+    SINConfig,
+)
+
+TU = {
+    "coface_message": False,
+    "act": "relu",
+    "norm": True,
+    "jump": True,
+    "readout_dims": (0, 2),
+    "dropout": 0.5,
+    "layers": 2,
+}
+
+
+def ones(K, how="sum", max_dim=3, width=1):
+    x = torch.ones(K.num_nodes, width, dtype=torch.float64)
+    return mpsn.lift_features(K.replace(x=[x]), how, max_dim)
+
+
+def union(*graphs, max_dim=3):
+    return mpsn.clique_complexes(graphs, max_dim=max_dim).union
+
+
+MODELS = {
+    "SIN for SR": lambda: SIN(SINConfig(max_dim=3)),
+    "SIN for TU": lambda: SIN(SINConfig(max_dim=3, **TU)),
+    "SIN populated": lambda: SIN(SINConfig(max_dim=3, layers=1, populate=True)),
+    "SIN, mean, dropout before": lambda: SIN(
+        SINConfig(max_dim=3, readout="mean", dropout=0.5, dropout_position="before_sum")
+    ),
+    "MLPSum": lambda: MLPSum(MLPSumConfig(max_dim=3)),
+    "MLPSum, authors' readout": lambda: MLPSum(MLPSumConfig(max_dim=3, shared_readout=True)),
+    "GIN": lambda: GIN(GINConfig(jump=True, norm=True, train_eps=True)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "K",
+    [
+        mpsn.collate([]),
+        SimplicialComplex(),
+        SimplicialComplex(2),
+        union(nx.complete_graph(5), nx.empty_graph(0), nx.path_graph(3), nx.complete_graph(3)),
+    ],
+    ids=["empty batch", "empty complex", "two vertices", "mixed batch"],
+)
+def test_one_row_per_complex_whatever_it_lacks(name, K):
+    torch.manual_seed(0)
+    model, K = MODELS[name]().double(), ones(K)
+    for _ in range(2):  # a second call on the same batch is the same
+        model.train()
+        out = model(K)
+        assert out.shape == (K.num_complexes, 16)
+        out.square().sum().backward()
+        grads = [p.grad for p in model.parameters() if p.grad is not None]
+        assert all(torch.isfinite(g).all() for g in grads)
+    model.eval()
+    assert torch.equal(model(K), model(K))
+    assert torch.isfinite(model(K)).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_batch_gives_what_its_members_give(name):
+    torch.manual_seed(0)
+    model = MODELS[name]().double().eval()
+    members = [ones(mpsn.clique_complex(g, 3)) for g in (nx.complete_graph(5), nx.path_graph(3))]
+    alone = torch.cat([model(K) for K in members])
+    torch.testing.assert_close(model(mpsn.collate(members)), alone)
+
+
+def test_models_take_a_dataloader_batch():
+    from torch_geometric.loader import DataLoader
+
+    members = [ones(mpsn.clique_complex(nx.complete_graph(n), 3)) for n in (2, 3, 4)]
+    (batch,) = DataLoader(members, batch_size=3)
+    assert SIN(SINConfig(max_dim=3)).double()(batch).shape == (3, 16)
+
+
+def test_jumping_knowledge_lets_an_absent_dimension_add_nothing():
+    torch.manual_seed(0)
+    model = SIN(SINConfig(max_dim=2, **(TU | {"norm": False}))).double().eval()
+    K = ones(mpsn.clique_complex(nx.path_graph(3)), max_dim=2)
+    with_triangles = model(K)
+    model.readout.dims = (0,)
+    assert torch.equal(with_triangles, model(K))
+
+
+def test_with_biases_an_absent_dimension_adds_a_constant():
+    torch.manual_seed(0)
+    readout = nn.ComplexReadout(4, 8, 2, dims=(0, 2))
+    K = SimplicialComplex.from_simplices([[0, 1]])
+    xs = [torch.randn(2, 4), torch.randn(1, 4), torch.zeros(0, 4)]
+    whole = readout(K, xs)
+    constant = readout.last.weight @ readout.dense[1].bias.relu()
+    readout.dims = (0,)
+    torch.testing.assert_close(whole, readout(K, xs) + constant)
+
+
+def test_dropout_acts_where_it_is_told_to():
+    torch.manual_seed(0)
+    K, xs = SimplicialComplex(1), [torch.ones(1, 4)]
+    for position in ("before_sum", "after_sum"):
+        readout = nn.ComplexReadout(4, 64, 2, dims=(0,), dropout=0.5, dropout_position=position)
+        assert not torch.equal(readout(K, xs), readout(K, xs))
+        assert torch.equal(readout.eval()(K, xs), readout(K, xs))
+
+
+def test_mean_readout_ignores_copies_and_sum_counts_them():
+    torch.manual_seed(0)
+    K = ones(mpsn.clique_complex(nx.complete_graph(4), 3))
+    twice = ones(
+        mpsn.clique_complex(nx.disjoint_union(nx.complete_graph(4), nx.complete_graph(4)), 3)
+    )
+    for readout, same in (("mean", True), ("sum", False)):
+        model = SIN(SINConfig(max_dim=3, readout=readout)).double()
+        assert torch.allclose(model(K), model(twice)) == same
+
+
+def test_mlp_sum_tells_apart_exactly_different_numbers_of_cliques():
+    torch.manual_seed(0)
+    graphs = [nx.gnp_random_graph(7, 0.5, seed=seed) for seed in range(40)]
+    data = mpsn.clique_complexes(graphs, max_dim=3)
+    out = MLPSum(MLPSumConfig(max_dim=3)).double()(ones(data.union))
+    counts = data.counts.double()
+    far = torch.cdist(out, out, p=torch.inf) > 1e-9
+    assert torch.equal(far, torch.cdist(counts, counts, p=torch.inf) > 0.5)
+
+
+def test_mlp_sum_follows_the_paper_unless_told_to_follow_the_code():
+    paper, code = (MLPSum(MLPSumConfig(max_dim=2, shared_readout=s)) for s in (False, True))
+    assert [tuple(d.weight.shape) for d in paper.readout.dense] == [(512, 256)] * 3
+    assert [tuple(d.weight.shape) for d in code.readout.dense] == [(256, 256)]
+
+
+def test_gin_cannot_tell_six_cycle_from_two_triangles_and_sin_can():
+    torch.manual_seed(0)
+    two = nx.disjoint_union(nx.complete_graph(3), nx.complete_graph(3))
+    K = ones(union(nx.cycle_graph(6), two))
+    a, b = GIN(GINConfig()).double()(K)
+    assert torch.dist(a, b) < 1e-9
+    a, b = SIN(SINConfig(max_dim=3)).double()(K)
+    assert torch.dist(a, b) > 0.01
+
+
+@pytest.mark.parametrize("config", [{}, {"act": "relu", "l0_inv": True, "upper": False}])
+def test_edge_flows(config):
+    torch.manual_seed(0)
+    net = EdgeFlowNet(EdgeFlowConfig(hidden=8, **config))
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+    assert net(K, torch.randn(78, 5, 1)).shape == (5, 2)
+    assert net(K, torch.randn(78, 0, 1)).shape == (0, 2)
+    assert net(SimplicialComplex(3), torch.zeros(0, 4, 1)).shape == (4, 2)
+    assert net(mpsn.collate([]), torch.zeros(0, 1)).shape == (0, 2)
+    assert sum(p.numel() for n, p in net.named_parameters() if "bias" in n) == 8 + 2
+
+
+def test_edge_flow_net_learns():
+    torch.manual_seed(0)
+    K = mpsn.clique_complex(nx.cycle_graph(8), max_dim=2)
+    boundary = K.boundary_matrix(1).to_dense()
+    turn = torch.linalg.svd(boundary)[2][-1]  # the flow around the cycle
+    labels = torch.arange(40) % 2
+    h = torch.randn(8, 40, 1) * 0.1 + labels[None, :, None] * turn[:, None, None]
+    net = EdgeFlowNet(EdgeFlowConfig(hidden=16, layers=2))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(60):
+        loss = torch.nn.functional.cross_entropy(net(K, h), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert (net(K, h).argmax(1) == labels).float().mean() > 0.9
+
+
+def test_populate_sums_over_vertices():
+    torch.manual_seed(0)
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=4)
+    x = torch.randn(34, 3, dtype=torch.float64)
+    layer = nn.Populate(3, max_dim=5).double()
+    out = layer(K, x)
+    assert torch.equal(out[0], x)
+    for k in range(1, K.dim + 1):
+        expected = x[K.simplices(k)].sum(1) @ layer.weights[k - 1].weight.T
+        torch.testing.assert_close(out[k], expected)
+    assert out[5].shape == (0, 3)
+
+
+def test_pool_by_hand():
+    K = union(nx.path_graph(2), nx.empty_graph(1), nx.empty_graph(0))
+    h = torch.tensor([[1.0], [3.0], [5.0]])
+    assert nn.pool(K, 0, h).tolist() == [[4.0], [5.0], [0.0]]
+    assert nn.pool(K, 0, h, "mean").tolist() == [[2.0], [5.0], [0.0]]
+    assert nn.pool(K, 0, torch.ones(3, 2, 4), "mean").tolist() == [[1.0] * 4] * 2
+
+
+def test_models_say_what_they_are():
+    shown = repr(SIN(SINConfig(hidden=8, layers=2)))
+    assert shown.startswith("SIN(in_channels=1, hidden=8, out_channels=16, layers=2, max_dim=2")
+    assert shown.endswith("parameters)")
+    assert "act='tanh', l0_inv=False" in repr(EdgeFlowNet(EdgeFlowConfig()))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SINConfig(act="swish"), "act to be one of 'elu', 'relu', 'tanh', got 'swish'"),
+        (lambda: SINConfig(hidden=0), "Expected hidden >= 1, got 0"),
+        (lambda: SINConfig(max_dim=-1), "Expected max_dim >= 0, got -1"),
+        (lambda: SINConfig(layers=2.5), "Expected layers >= 1, got 2.5"),
+        (lambda: SINConfig(dropout=1.0), "dropout rate from 0 to below 1, got 1.0"),
+        (lambda: EdgeFlowConfig(act="elu"), "act to be one of 'id', 'tanh', 'relu'"),
+        (
+            lambda: SIN(SINConfig(max_dim=1, readout_dims=(0, 2))),
+            "readout_dims from 0 to max_dim=1",
+        ),
+        (lambda: SIN(SINConfig())(SimplicialComplex(2)), "features of the 2 0-simplices, got none"),
+        (
+            lambda: SIN(SINConfig(populate=True))(SimplicialComplex(2)),
+            "vertex features x\\[0\\] to populate from",
+        ),
+    ],
+)
+def test_bad_settings_are_named(make, message):
+    with pytest.raises(LayerError, match=message):
+        make()
+
+
+def test_configs_refuse_unknown_keys_and_changes():
+    with pytest.raises(TypeError):
+        SINConfig(heads=4)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        SINConfig().hidden = 3

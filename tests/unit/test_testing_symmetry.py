@@ -1,0 +1,79 @@
+"""The test kit itself: what it passes, what it catches, what it says."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from mpsn import SimplicialComplex, nn
+from mpsn.errors import LayerError
+from mpsn.testing import (
+    assert_orientation_equivariant,
+    assert_orientation_invariant,
+    assert_permutation_equivariant,
+)
+
+
+def test_it_shows_the_counterexample():
+    def first_row_counts_double(K, xs):
+        return [torch.cat([2 * x[:1], x[1:]]) for x in xs]
+
+    with pytest.raises(AssertionError) as error:
+        assert_permutation_equivariant(first_row_counts_double, in_channels=1)
+    said = str(error.value)
+    assert said.startswith("Expected f(PH, PBPᵀ) = P f(H, B), but it fails on\n")
+    assert "K = SimplicialComplex.from_simplices([[0], [1]" in said
+    assert "order = {0: [1, 0]" in said
+    assert "features = [[[" in said
+    assert "row 0 of output 0 is [" in said
+
+
+def test_the_counterexample_can_be_run_again():
+    layer = nn.OrientedConv(1, 1, act="relu")
+    with pytest.raises(AssertionError) as error:
+        assert_orientation_equivariant(layer)
+    lines = dict(line.strip().split(" = ", 1) for line in str(error.value).split("\n")[1:4])
+    names = {"SimplicialComplex": SimplicialComplex}
+    K, flips, (h,) = (eval(lines[key], names) for key in ("K", "flips", "features"))
+    h, turn = torch.tensor(h), torch.tensor(flips[1])
+    turned = layer(K.flip({1: turn}), torch.where(turn[:, None], -h, h))
+    assert not torch.allclose(turned, torch.where(turn[:, None], -layer(K, h), layer(K, h)))
+
+
+def test_it_catches_layers_that_look_at_labels_signs_and_missing_rows():
+    with pytest.raises(AssertionError, match="fails on"):
+        assert_permutation_equivariant(
+            lambda K, h: h * torch.arange(len(h))[:, None], in_channels=2, dim=0
+        )
+    with pytest.raises(AssertionError, match="f\\(TH, TBT\\) = f\\(H, B\\)"):
+        assert_orientation_invariant(lambda K, h: h.sum(0), in_channels=2, dim=1)
+    with pytest.raises(AssertionError, match="Expected one row for each of the 2 0-simplices"):
+        assert_permutation_equivariant(lambda K, h: h[:-1], in_channels=2, dim=0)
+    with pytest.raises(AssertionError):
+        assert_orientation_equivariant(lambda K, h: h * torch.nan, in_channels=2, dim=1)
+
+
+def test_it_leaves_the_layer_as_it_was():
+    layer = nn.SINConv(2, 2, 2, norm=True)
+    before = {key: value.clone() for key, value in layer.state_dict().items()}
+    assert_permutation_equivariant(layer)
+    assert layer.training
+    assert all(torch.equal(before[key], value) for key, value in layer.state_dict().items())
+    assert all(p.dtype == torch.float32 for p in layer.parameters())
+
+
+def test_own_complexes_and_widths_can_be_given():
+    K = SimplicialComplex.from_simplices([[0, 1, 2, 3]])
+    assert_permutation_equivariant(lambda K, xs: xs, [K], in_channels=1)
+    assert_permutation_equivariant(lambda K, xs: xs[:2], [K], in_channels=1, max_dim=1)
+    with pytest.raises(LayerError, match="Expected in_channels"):
+        assert_permutation_equivariant(lambda K, xs: xs)
+
+
+def test_the_kit_needs_no_hypothesis():
+    code = (
+        "import sys; sys.modules['hypothesis'] = None; "
+        "from mpsn.testing import assert_permutation_equivariant"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
