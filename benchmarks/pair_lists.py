@@ -14,19 +14,17 @@ class PairListSIN:
         self.upper = [K.adjacency(k, "upper") for k in dims[:-1]]
         self.boundary = [K.adjacency(k, "boundary") for k in dims]
 
-    def messages(self, hs):
-        """Return the sums of upper messages, one tensor per dimension below the top."""
-        out = []
-        for k, (receiver, sender, shared, _) in enumerate(self.upper):
-            both = torch.cat([hs[k][sender], hs[k + 1][shared]], dim=1)
-            message = self.layer.act(self.layer.message[k](both))
-            out.append(torch.zeros_like(hs[k]).index_add(0, receiver, message))
-        return out
+    def messages(self, k, hs):
+        """Return the sums of upper messages to the k-simplices."""
+        receiver, sender, shared, _ = self.upper[k]
+        both = torch.cat([hs[k][sender], hs[k + 1][shared]], dim=1)
+        message = self.layer.act(self.layer.message[k](both))
+        return torch.zeros_like(hs[k]).index_add(0, receiver, message)
 
     def __call__(self, hs):
         """Return new features per dimension."""
         layer, out = self.layer, []
-        upper = [*self.messages(hs), 0]
+        upper = [*(self.messages(k, hs) for k in range(len(hs) - 1)), 0]
         for k, h in enumerate(hs):
             receiver, sender = self.boundary[k][:2]
             low = h.index_add(0, receiver, hs[k - 1][sender]) if k else h
@@ -35,26 +33,22 @@ class PairListSIN:
         return out
 
 
-def ours(layer, tables, hs):
-    """Return the sums of upper messages, one tensor per dimension below the top, our way."""
-    out = []
-    for k, faces in enumerate(tables):
-        dense = layer.message[k]
-        p, q = fn.split_linear([hs[k], hs[k + 1]], dense.weight, dense.bias)
-        messages = [layer.act(m.add_(q)) for m in fn.gather(p, faces)]
-        out.append(fn.upper_exchange(messages, faces, hs[k].shape[0]))
-    return out
+def ours(dense, act, faces, h, coface):
+    """Return the same sums our way."""
+    p, q = fn.split_linear([h, coface], dense.weight, dense.bias)
+    messages = [act(m.add_(q)) for m in fn.gather(p, faces)]
+    return fn.upper_exchange(messages, faces, h.shape[0])
 
 
 def contest(K, width, device="cpu"):
-    """Return two tasks, messages alone and the whole layer: name -> contestants -> function.
+    """Return two tasks, upper messages of edges and a whole layer: name -> who -> function.
 
     Each function runs forward and backward. The outputs are compared first.
     """
     torch.manual_seed(0)
     layer = nn.SINConv(width, width, max_dim=2).to(device)
     hs = [torch.randn(n, width, device=device, requires_grad=True) for n in K.counts]
-    tables, pairs = [K.faces(1), K.faces(2)], PairListSIN(layer, K)
+    pairs, step_of = PairListSIN(layer, K), (layer.message[1], layer.act, K.faces(2), *hs[1:])
     step = torch.compile(ours, fullgraph=True)
     whole = torch.compile(layer, fullgraph=True)
 
@@ -69,9 +63,9 @@ def contest(K, width, device="cpu"):
 
     tasks = {
         "messages": {
-            "pair lists": task(lambda: pairs.messages(hs)),
-            "eager": task(lambda: ours(layer, tables, hs)),
-            "compiled": task(lambda: step(layer, tables, hs)),
+            "pair lists": task(lambda: [pairs.messages(1, hs)]),
+            "eager": task(lambda: [ours(*step_of)]),
+            "compiled": task(lambda: [step(*step_of)]),
         },
         "layer": {
             "pair lists": task(lambda: pairs(hs)),

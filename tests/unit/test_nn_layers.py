@@ -112,6 +112,28 @@ def test_sin_message_is_the_dense_layer_on_the_concatenation():
         torch.testing.assert_close(layer(K, xs)[k], layer.mlp_update[k](torch.cat(halves, dim=1)))
 
 
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.SINConv(2, 3, 2),
+        nn.LinearMPSNConv(2, 3, 2),
+        nn.SCConv(2, 3),
+        nn.OrientedConv(2, 3),
+        nn.SNNConv(2, 3, 2),
+        nn.SCoNeConv(2, 3),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)
+def test_no_layer_forms_a_square_matrix(layer):
+    leaves = 100_000  # whose square does not fit
+    faces = torch.stack([torch.arange(1, leaves + 1), torch.zeros(leaves, dtype=torch.int64)], 1)
+    K = SimplicialComplex(leaves + 1, [faces])
+    xs = inputs(K, 2)
+    out = layer(K, xs[1]) if hasattr(layer, "dim") else layer(K, xs)[1]
+    assert torch.isfinite(out).all()
+    out.sum().backward()
+
+
 @pytest.mark.parametrize("learned", [False, True])
 def test_eps_counts(learned):
     K = build([[0, 1]])

@@ -75,7 +75,9 @@ class SINConv(torch.nn.Module):
         self.message = torch.nn.ModuleList(
             torch.nn.Linear(2 * in_channels, in_channels) for _ in dims[:-1] if coface_message
         )
-        self.act = activation(act)
+        self.act = activation(act)  # of messages
+        if hasattr(self.act, "inplace"):
+            self.act.inplace = True  # they are no one else's
         start = torch.full((max_dim + 1, 2), float(eps))  # (dimension, [boundary, upper])
         self.eps = torch.nn.Parameter(start) if train_eps else None
         self.fixed_eps = float(eps)
@@ -105,7 +107,6 @@ class SINConv(torch.nn.Module):
             return fn.upper(h, faces)
         dense = self.message[k]
         p, q = fn.split_linear([h, coface], dense.weight, dense.bias)  # type: ignore[arg-type]
-        # In place: what was gathered is no one else's.
         messages = [self.act(m.add_(q)) for m in fn.gather(p, faces)]  # k+2 of (n_{k+1}, F)
         return fn.upper_exchange(messages, faces, h.shape[0])
 

@@ -52,7 +52,8 @@ def upper(h: Tensor, faces: Tensor, signs: Tensor | None = None, reduce: Reduce 
     n = h.shape[0]
     own = degree(faces, n, h)  # (n_k,)
     total = coboundary(boundary(h, faces, signs), faces, n, signs)
-    return _mean(total - rows(own, h) * h, own * (faces.shape[1] - 1), reduce)
+    others = torch.addcmul(total, rows(own, h), h, value=-1)
+    return _mean(others, own * (faces.shape[1] - 1), reduce)
 
 
 def lower(
@@ -87,7 +88,8 @@ def lower(
     if faces.shape[1] == 0:  # vertices have no faces to share
         return torch.zeros_like(h)
     total = boundary(coboundary(h, faces, count, signs), faces, signs)
-    return _mean(total - faces.shape[1] * h, _partners(faces, count, h, reduce), reduce)
+    others = torch.sub(total, h, alpha=faces.shape[1])
+    return _mean(others, _partners(faces, count, h, reduce), reduce)
 
 
 def upper_exchange(
