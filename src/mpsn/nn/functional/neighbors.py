@@ -19,6 +19,7 @@ from mpsn.nn.functional.transposes import (
     add,
     differentiable,
     exchange_rows,
+    others,
     rows,
     times,
 )
@@ -102,7 +103,7 @@ def upper_exchange(
     r"""Sum messages :math:`\varphi(h_\tau, h_{\sigma\cup\tau})` over the upper neighbours τ of σ.
 
     The message of a face τ to a co-face δ is computed once; then each face of δ receives what the
-    *other* faces sent: the row's total without its own share. That is (k+2) n_{k+1} messages, where
+    *other* faces sent. That is (k+2) n_{k+1} messages, where
     there are (k+2)(k+1) n_{k+1} pairs.
 
     Args:
@@ -130,9 +131,7 @@ def upper_exchange(
     if signs is None and not torch.compiler.is_compiling():
         out = differentiable(Exchange, exchange_rows, faces, count, *messages)
     else:
-        sent = times(signs, messages)
-        total = add(sent)  # (n_{k+1}, ..., F)
-        out = scatter([total - own for own in sent], faces, count, signs)
+        out = scatter(others(times(signs, messages)), faces, count, signs)
     senders = degree(faces, count, out) * (faces.shape[1] - 1) if reduce == "mean" else None
     return _mean(out, senders, reduce)
 

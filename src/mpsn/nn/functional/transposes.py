@@ -102,20 +102,31 @@ class Exchange(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Hand every message the others' gradients."""
         (table,) = ctx.saved_tensors
-        grads = Gather.apply(grad, table)  # type: ignore[no-untyped-call]
-        total = add(grads)
-        if torch.is_grad_enabled():  # a second derivative is asked for: keep what was gathered
-            return None, None, *(total - own for own in grads)
-        return None, None, *(torch.sub(total, own, out=own) for own in grads)
+        return None, None, *others(Gather.apply(grad, table))  # type: ignore[no-untyped-call]
 
 
 def exchange_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
     """Give the entries of each row of a table the sum of the row's other messages."""
-    total = add(messages)
-    out, others = total.new_zeros((count, *total.shape[1:])), torch.empty_like(total)
-    for column, own in zip(table.unbind(1), messages, strict=True):
-        out.index_add_(0, column, torch.sub(total, own, out=others))
+    out = messages[0].new_zeros((count, *messages[0].shape[1:]))
+    for column, message in zip(table.unbind(1), others(messages), strict=True):
+        out.index_add_(0, column, message)
     return out
+
+
+def others(terms: Sequence[Tensor]) -> list[Tensor]:
+    """Return for each of two or more terms the sum of the others.
+
+    By sums from the left and from the right: nothing is added that has to be taken away again, and
+    for pairs and triples, which are most of what there is, it takes the fewest passes.
+    """
+    right = [terms[-1]]  # sums of the last 1, 2, ... terms
+    for term in terms[-2:0:-1]:
+        right.append(term + right[-1])
+    out, left = [right.pop()], terms[0]
+    for term in terms[1:-1]:
+        out.append(left + right.pop())
+        left = left + term
+    return [*out, left]
 
 
 def differentiable(
