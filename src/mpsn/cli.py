@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from mpsn.complexes.graphs import Graph
@@ -40,7 +41,8 @@ def main() -> None:
     try:
         app()
     except MPSNError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {error}", highlight=False)
+        said = f"[bold red]error:[/] {escape(str(error))}"
+        Console(stderr=True, soft_wrap=True).print(said, highlight=False)
         sys.exit(2)
 
 
@@ -71,7 +73,7 @@ def lift(
     if as_json:
         print(json.dumps({"file": str(file), "graphs": rows, "seconds": seconds}))
         return
-    _print_rows(rows, f"{file.name}: {len(rows)} graph{'s' * (len(rows) != 1)}")
+    _print_rows(rows, f"{escape(file.name)}: {len(rows)} graph{'s' * (len(rows) != 1)}")
     Console().print(f"lifted in {seconds:.3g} seconds")
 
 

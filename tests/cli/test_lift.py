@@ -33,7 +33,7 @@ def test_errors_are_one_line_and_exit_2(mpsn, tmp_path):
     nx.write_graph6(nx.path_graph(2), tmp_path / "path.g6")
     code, _, err = mpsn("lift", tmp_path / "path.g6", "--max-dim", -1)
     assert code == 2
-    assert "max_dim >= 0" in err
+    assert "max_dim as an integer >= 0" in err
 
 
 def test_help_teaches(mpsn):

@@ -108,7 +108,7 @@ def test_complexes_that_do_not_go_together():
         collate([wide, K])
     with pytest.raises(ComplexError, match="y in all complexes or in none, got them in 1 of 2"):
         collate([K.replace(y=1), K])
-    with pytest.raises(ComplexError, match="one shape per row"):
+    with pytest.raises(ComplexError, match="one shape and type per row"):
         collate([K.replace(y=torch.ones(1, 2)), K.replace(y=torch.ones(1, 3))])
     with pytest.raises(ComplexError, match="one device, got cpu, meta"):
         collate([K, K.to("meta")])

@@ -116,7 +116,7 @@ def test_survives_torch_compile():
     [
         ([[[1, 0, 2]]], r"face table 1 of shape \(n, 2\), got \(1, 3\)"),
         ([[[1.0, 0.0]]], "of integers, got torch.float32; use int64"),
-        ([["ab"]], "table of integers"),
+        ([["ab"]], "face table 1 as a tensor of numbers, got list"),
         ([[[3, 0]]], "indices from 0 to 3; the complex is not closed"),
         ([[[-1, 0]]], "indices from -1 to 0"),
         ([[[0, 1]]], "ascending order"),

@@ -118,7 +118,9 @@ def test_too_large_is_refused_before_allocation(monkeypatch, torch_road, road):
 
 
 def test_negative_dimension():
-    with pytest.raises(GraphError, match="max_dim >= 0, or None for all cliques, got -1"):
+    with pytest.raises(
+        GraphError, match="max_dim as an integer >= 0, or None for all cliques, got -1"
+    ):
         clique_complex(nx.path_graph(2), max_dim=-1)
 
 

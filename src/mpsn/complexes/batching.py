@@ -1,6 +1,6 @@
 """Disjoint unions: many complexes as one, taken apart again, and picked from by index."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mpsn.complexes.complex import SimplicialComplex
 
 
-def collate(complexes: "Sequence[SimplicialComplex]") -> "SimplicialComplex":
+def collate(complexes: "Iterable[SimplicialComplex]") -> "SimplicialComplex":
     """Return the disjoint union of complexes, which is itself a complex.
 
     Complexes of different dimension mix. Unions are taken in as the complexes they consist of.
@@ -37,6 +37,13 @@ def collate(complexes: "Sequence[SimplicialComplex]") -> "SimplicialComplex":
     """
     from mpsn.complexes.complex import SimplicialComplex
 
+    complexes = [complexes] if isinstance(complexes, SimplicialComplex) else list(complexes)
+    strange = [K for K in complexes if not isinstance(K, SimplicialComplex)]
+    if strange:
+        raise ComplexError(
+            f"Expected complexes to collate, got {type(strange[0]).__name__}; "
+            f"lift graphs with mpsn.clique_complexes."
+        )
     if not complexes:
         return SimplicialComplex._trusted((), [torch.zeros(1, dtype=torch.int64)])
     check_same_device([K._ptr[0] for K in complexes])
@@ -96,11 +103,10 @@ def _join_labels(complexes: "Sequence[SimplicialComplex]") -> tuple[Tensor | Non
             f"Expected labels y in all complexes or in none, got them in {len(given)} "
             f"of {len(complexes)}."
         )
-    try:
-        y = torch.cat(given)
-    except RuntimeError as error:
-        shapes = sorted({str(tuple(row.shape[1:])) for row in given})
-        raise ComplexError(f"Expected labels y of one shape per row, got {shapes}.") from error
+    kinds = sorted({f"{tuple(y.shape[1:])} of {y.dtype}" for y in given})
+    if len(kinds) > 1:
+        raise ComplexError(f"Expected labels y of one shape and type per row, got {kinds}.")
+    y = torch.cat(given)
     offsets = [K._y_ptr for K in complexes if K._y_ptr is not None]
     return y, _join_offsets(offsets, [0, *accumulate(map(len, given))])
 
@@ -133,7 +139,7 @@ def label_offsets(y: Tensor, complexes: int, vertices: int, ptr: Sequence[Tensor
 
 
 def split(union: "SimplicialComplex") -> "list[SimplicialComplex]":
-    """Take a union apart into the complexes it consists of."""
+    """Take a union apart into the complexes it consists of; they share no memory with it."""
     from mpsn.complexes.complex import SimplicialComplex
 
     depth = len(union._ptr)
@@ -143,8 +149,9 @@ def split(union: "SimplicialComplex") -> "list[SimplicialComplex]":
     y_ptr: Sequence[Tensor | None] = y
     if union._y is not None and union._y_ptr is not None:
         rows_of = union._y_ptr.diff()
-        y = torch.split(union._y, rows_of.tolist())
-        y_ptr = torch.stack([torch.zeros_like(rows_of), rows_of], dim=1).unbind()
+        y = [part.clone() for part in torch.split(union._y, rows_of.tolist())]
+        pairs = torch.stack([torch.zeros_like(rows_of), rows_of], dim=1)
+        y_ptr = [pair.clone() for pair in pairs]
     single = torch.stack([torch.zeros_like(sizes), sizes], dim=2)  # (complexes, depth, 2)
     out = []
     rows = cuts.tolist()
@@ -154,12 +161,12 @@ def split(union: "SimplicialComplex") -> "list[SimplicialComplex]":
         out.append(
             SimplicialComplex._trusted(
                 [union._faces[k - 1][at[k]] - start[k - 1] for k in range(1, depth)],
-                list(single[i].unbind()),
+                single[i].clone().unbind(),
                 num_vertices=stop[0] - start[0],
-                x=[None if x is None else x[at[k]] for k, x in enumerate(union._x)],
+                x=[None if x is None else x[at[k]].clone() for k, x in enumerate(union._x)],
                 y=y[i],
                 y_ptr=y_ptr[i],
-                signs=[None if s is None else s[at[k]] for k, s in enumerate(union._signs)],
+                signs=[None if s is None else s[at[k]].clone() for k, s in enumerate(union._signs)],
                 labels=None if union._labels is None else union._labels[at[0]],
             )
         )

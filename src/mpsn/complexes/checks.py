@@ -1,8 +1,10 @@
 """Checks of what a user hands in, made once, when a complex is built."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,12 +13,33 @@ from mpsn.errors import ComplexError
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
-def as_index_table(table: object, width: int, what: str) -> Tensor:
-    """Return ``table`` as an int64 tensor of shape (n, width), or say why it is none."""
+def as_int(value: object, what: str) -> int:
+    """Return ``value`` as an integer ≥ 0, or say why it is none."""
     try:
-        tensor = torch.as_tensor(table)
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ComplexError(f"Expected {what} as an integer, got {value!r:.40}.") from error
+    if number < 0 or isinstance(value, bool):
+        raise ComplexError(f"Expected {what} >= 0, got {value!r:.40}.")
+    return number
+
+
+def as_tensor(value: object, what: str) -> Tensor:
+    """Return numbers of any kind as a tensor, or say why they are none."""
+    try:
+        if isinstance(value, np.ndarray):  # in a form that torch takes without a warning
+            value = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("="))
+            value = value if value.flags.writeable else value.copy()
+        return torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ComplexError(f"Expected {what} as a table of integers, got {table!r:.80}.") from error
+        raise ComplexError(
+            f"Expected {what} as a tensor of numbers, got {type(value).__name__}: {value!r:.60}."
+        ) from error
+
+
+def as_index_table(table: object, width: int, what: str) -> Tensor:
+    """Return a copy of ``table`` as int64 of shape (n, width), or say why it is none."""
+    tensor = as_tensor(table, what)
     if tensor.numel() == 0 and tensor.dim() < 2:
         tensor = tensor.new_zeros((0, width), dtype=torch.int64)
     if tensor.dim() != 2 or tensor.shape[1] != width:
@@ -26,7 +49,7 @@ def as_index_table(table: object, width: int, what: str) -> Tensor:
         )
     if tensor.dtype not in INTEGERS:
         raise ComplexError(f"Expected {what} of integers, got {tensor.dtype}; use int64.")
-    return tensor.to(torch.int64).contiguous()
+    return tensor.to(torch.int64, copy=True).contiguous()
 
 
 def check_same_device(tensors: Sequence[Tensor]) -> None:
@@ -44,8 +67,6 @@ def check_face_tables(num_vertices: int, tables: Sequence[Tensor]) -> None:
     Column ``i`` of a row must be the face that omits vertex ``i``. That holds exactly if the
     faces of faces agree, ``d_i d_j = d_{j-1} d_i`` for ``i < j``, and the vertices ascend.
     """
-    if num_vertices < 0:
-        raise ComplexError(f"Expected num_vertices >= 0, got {num_vertices}.")
     counts = [num_vertices, *(table.shape[0] for table in tables)]
     vertices = torch.arange(num_vertices, device=tables[0].device)[:, None] if tables else None
     for k, table in enumerate(tables, start=1):
@@ -142,3 +163,11 @@ def check_offsets(ptr: Sequence[Tensor], counts: Sequence[int], tables: Sequence
                 f"Expected face table {k} to stay inside each complex of the union, "
                 f"got a simplex with a face in another one."
             )
+
+
+def check_labels(labels: Sequence[Hashable], vertices: int) -> None:
+    """Raise unless every vertex has a name of its own."""
+    if len(labels) != vertices:
+        raise ComplexError(f"Expected {vertices} vertex labels, got {len(labels)}.")
+    if len(set(labels)) < len(labels):
+        raise ComplexError("Expected a different label for every vertex, got some twice.")

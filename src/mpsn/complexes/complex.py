@@ -1,7 +1,7 @@
 """The one data type: a simplicial complex as a short list of dense face tables."""
 
 import copy
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -10,11 +10,15 @@ from torch import Tensor
 from mpsn.complexes import batching, convert, homology, operators, orientation
 from mpsn.complexes.checks import (
     as_index_table,
+    as_int,
+    as_tensor,
     check_face_tables,
     check_features,
+    check_labels,
     check_orientation,
     check_same_device,
 )
+from mpsn.complexes.memory import check_vertices
 from mpsn.complexes.pyg import PyGValue
 from mpsn.errors import ComplexError
 
@@ -82,12 +86,11 @@ class SimplicialComplex(PyGValue):
             as_index_table(table, k + 1, f"face table {k}") for k, table in enumerate(faces, 1)
         ]
         check_same_device(tables)
-        check_face_tables(num_vertices, tables)
         device = tables[0].device if tables else _device_of(x)
-        self._fill(
-            tables,
-            [torch.tensor([0, n], device=device) for n in (num_vertices, *map(len, tables))],
-        )
+        n0 = as_int(num_vertices, "num_vertices")
+        check_vertices(n0, device)
+        check_face_tables(n0, tables)
+        self._fill(tables, [torch.tensor([0, n], device=device) for n in (n0, *map(len, tables))])
         changed = self.replace(x=x, y=y, orientation=orientation, vertex_labels=vertex_labels)
         self.__dict__.update(changed.__dict__)
 
@@ -216,28 +219,35 @@ class SimplicialComplex(PyGValue):
         """
         out = copy.copy(self)
         if x is not None:
-            check_same_device([*self._ptr[:1], *(t for t in x if t is not None)])
-            check_features(x, self._counts)
-            out._x = tuple(x)
+            out._x = tuple(self._adopt(t, f"x[{k}]") for k, t in enumerate(x))
+            check_features(out._x, self._counts)
         if y is not None:
-            rows = torch.as_tensor(y, device=None if isinstance(y, Tensor) else self.device)
-            check_same_device([*self._ptr[:1], rows])
+            rows = self._adopt(y, "y")
+            assert rows is not None
             out._y = rows.reshape(1) if rows.dim() == 0 else rows
             out._y_ptr = batching.label_offsets(
                 out._y, self.num_complexes, self.num_nodes, self._ptr
             )
         if orientation is not None:
-            check_orientation(orientation, self._counts)
-            signs = [None if s is None else s.to(self.device, torch.int8) for s in orientation]
+            signs = [self._adopt(s, f"orientation {k}") for k, s in enumerate(orientation)]
+            check_orientation(signs, self._counts)
+            small = [None if s is None else s.to(torch.int8) for s in signs]
             size = len(self._ptr)
-            out._signs = tuple(signs[:size]) + (None,) * (size - len(signs))
+            out._signs = tuple(small[:size]) + (None,) * (size - len(small))
         if vertex_labels is not None:
             out._labels = tuple(vertex_labels)
-            if len(out._labels) != self.num_nodes:
-                raise ComplexError(
-                    f"Expected {self.num_nodes} vertex labels, got {len(out._labels)}."
-                )
+            check_labels(out._labels, self.num_nodes)
         return out
+
+    def _adopt(self, value: object, what: str) -> Tensor | None:
+        """Take in what a user handed over: a tensor on our device, or numbers to make one of."""
+        if value is None:
+            return None
+        tensor = as_tensor(value, what)
+        if not isinstance(value, Tensor):
+            return tensor.to(self.device)
+        check_same_device([self._ptr[0], tensor])
+        return tensor
 
     # Unions and batches --------------------------------------------------------------------
 
@@ -272,7 +282,7 @@ class SimplicialComplex(PyGValue):
 
     @classmethod
     def from_simplices(
-        cls, simplices: Iterable[Sequence[int]], num_vertices: int | None = None
+        cls, simplices: Iterable[Collection[int]], num_vertices: int | None = None
     ) -> "SimplicialComplex":
         """Build the complex of the given simplices and all their faces.
 
@@ -364,7 +374,11 @@ class SimplicialComplex(PyGValue):
         """Tell whether structure, features, labels, orientation and vertex names all agree."""
         if not isinstance(other, SimplicialComplex):
             return NotImplemented
-        if self._counts != other._counts or self._labels != other._labels:
+        if (self._counts, self._labels, self.device) != (
+            other._counts,
+            other._labels,
+            other.device,
+        ):
             return False
         mine, theirs = self._parts(), other._parts()
         return all(
@@ -393,5 +407,5 @@ class SimplicialComplex(PyGValue):
         return f"SimplicialComplex({', '.join(parts)})"
 
 
-def _device_of(x: Sequence[Tensor | None] | None) -> torch.device:
-    return next((t.device for t in x or () if t is not None), torch.device("cpu"))
+def _device_of(x: Sequence[object] | None) -> torch.device:
+    return next((t.device for t in x or () if isinstance(t, Tensor)), torch.device("cpu"))

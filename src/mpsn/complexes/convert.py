@@ -1,7 +1,7 @@
 """To and from what people already have: lists of simplices, graphs, gudhi."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from mpsn.complexes.checks import as_int
 from mpsn.complexes.graphs import CleanGraphs, clean_graphs
+from mpsn.complexes.memory import check_vertices
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
@@ -18,19 +20,26 @@ if TYPE_CHECKING:
 
 
 def from_simplices(
-    simplices: Iterable[Sequence[int]], num_vertices: int | None = None
+    simplices: Iterable[Collection[int]], num_vertices: int | None = None
 ) -> "SimplicialComplex":
     """Build the complex of the given simplices and all their faces."""
     from mpsn.complexes.complex import SimplicialComplex
 
     given: dict[int, list[Sequence[int]]] = defaultdict(list)
     for simplex in simplices:
-        given[len(simplex)].append(simplex)
+        try:
+            given[len(simplex)].append(tuple(simplex))
+        except TypeError as error:
+            raise ComplexError(
+                f"Expected simplices as lists of vertices, got {simplex!r:.40}; "
+                f"write a vertex v as [v]."
+            ) from error
     if 0 in given:
         raise ComplexError("Expected simplices with at least one vertex, got an empty one.")
     tables = {size: _vertex_table(rows) for size, rows in given.items()}
     largest = max((int(rows.max()) for rows in tables.values()), default=-1)
-    n = largest + 1 if num_vertices is None else num_vertices
+    n = largest + 1 if num_vertices is None else as_int(num_vertices, "num_vertices")
+    check_vertices(n, torch.device("cpu"))
     if n <= largest:
         raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")
     faces = close_under_faces(tables, max(tables, default=1))

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from mpsn.complexes.checks import INTEGERS, check_features
+from mpsn.complexes.checks import INTEGERS, as_tensor, check_features
+from mpsn.complexes.memory import check_vertices
 from mpsn.errors import ComplexError, GraphError
 
 
@@ -55,14 +56,13 @@ def as_graph(graph: object) -> Graph:
     if isinstance(graph, Data):
         if graph.edge_index is None:
             raise GraphError("Expected PyG Data with edge_index, got none; set it, if only empty.")
-        labels = graph.y
-        if isinstance(labels, (int, float)) or (isinstance(labels, Tensor) and labels.dim() == 0):
-            labels = torch.as_tensor(labels).reshape(1)
+        labels = graph.y if graph.y is None else as_tensor(graph.y, "y")
+        labels = labels.reshape(1) if labels is not None and labels.dim() == 0 else labels
         return Graph(
             _edge_index(graph.edge_index),
             _num_nodes(graph.num_nodes),
-            _features(graph.x),
-            _features(graph.edge_attr),
+            _features(graph.x, "x"),
+            _features(graph.edge_attr, "edge_attr"),
             labels,
         )
     if isinstance(graph, nx.Graph):
@@ -74,7 +74,7 @@ def as_graph(graph: object) -> Graph:
         return Graph(edges, len(names), labels=None if plain else names)
     if scipy.sparse.issparse(graph):
         coo: Any = scipy.sparse.coo_array(graph)
-        if coo.shape[0] != coo.shape[1]:
+        if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
             raise GraphError(f"Expected a square adjacency matrix, got shape {coo.shape}.")
         keep = coo.data != 0
         ends = np.stack([coo.row[keep], coo.col[keep]]).astype(np.int64)
@@ -88,13 +88,16 @@ def as_graph(graph: object) -> Graph:
 def _edge_index(edge_index: object) -> Tensor:
     if not isinstance(edge_index, Tensor):
         try:
-            edge_index = torch.as_tensor(np.asarray(edge_index))
-        except (TypeError, ValueError) as error:
+            array = np.asarray(edge_index)
+        except ValueError as error:
             raise GraphError(
                 f"Expected edge_index as integers of shape (2, E), got {edge_index!r:.80}."
             ) from error
-        if edge_index.numel() == 0:
-            return torch.zeros((2, 0), dtype=torch.int64)
+        if array.size and array.dtype.kind not in "iu":
+            raise GraphError(f"Expected edge_index of integers, got {array.dtype}; use int64.")
+        edge_index = torch.from_numpy(np.array(array, dtype=np.int64))
+    if edge_index.numel() == 0:
+        return torch.zeros((2, 0), dtype=torch.int64, device=edge_index.device)
     if edge_index.dim() != 2 or edge_index.shape[0] != 2:
         shape = tuple(edge_index.shape)
         hint = "; transpose it" if len(shape) == 2 and shape[1] == 2 else ""
@@ -110,8 +113,9 @@ def _num_nodes(num_nodes: object) -> int:
     return int(num_nodes)
 
 
-def _features(x: Any) -> Tensor | None:
-    return x[:, None] if isinstance(x, Tensor) and x.dim() == 1 else x
+def _features(x: Any, what: str) -> Tensor | None:
+    rows = None if x is None else as_tensor(x, what)
+    return rows[:, None] if rows is not None and rows.dim() == 1 else rows
 
 
 def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = None) -> CleanGraphs:
@@ -124,13 +128,18 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
     read = [as_graph(graph) for graph in graphs]
     sizes = [graph.edge_index.shape[1] for graph in read]
     nodes = [graph.num_nodes for graph in read]
-    devices = {graph.edge_index.device for graph in read}
+    tensors = [(g.edge_index, g.x, g.edge_attr, g.y) for g in read]
+    devices = {t.device for part in tensors for t in part if t is not None}
     if len(devices) > 1:
         raise GraphError(f"Expected all graphs on one device, got {sorted(map(str, devices))}.")
     where = torch.device(device) if device else next(iter(devices), torch.device("cpu"))
+    if where.type == "cuda" and not torch.cuda.is_available():
+        raise GraphError(f"Expected a device that is there, got {where} and no CUDA; use 'cpu'.")
+    check_vertices(sum(nodes), where)
     ptr = torch.tensor([0, *nodes]).cumsum(0)
     if not read:
-        return CleanGraphs(torch.zeros((0, 2), dtype=torch.int64, device=where), ptr, (), None)
+        nothing = torch.zeros((0, 2), dtype=torch.int64, device=where)
+        return CleanGraphs(nothing, ptr.to(where), (), None)
     ends = torch.cat([graph.edge_index for graph in read], dim=1).to(where, torch.int64)
     ptr = ptr.to(where)
     limit: Tensor | int = nodes[0]

@@ -8,14 +8,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mpsn.complexes.checks import as_tensor
 from mpsn.complexes.incidence import grouped, incidence_signs
-from mpsn.complexes.operators import boundary_matrix
+from mpsn.complexes.operators import boundary_matrix, hodge_laplacian
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
     from mpsn.complexes.complex import SimplicialComplex
 
 PRIME = 2**31 - 1
+DENSE = 3000  # simplices up to which eigenvectors of a dense Laplacian are quicker
 
 
 class HodgeParts(NamedTuple):
@@ -181,11 +183,14 @@ def hodge_decomposition(K: "SimplicialComplex", k: int, cochain: Tensor) -> Hodg
         >>> [part.round(decimals=2).tolist() for part in K.hodge_decomposition(1, flow)]
         [[0.67, 0.33, -0.33], [0.0, 0.0, 0.0], [0.33, -0.33, 0.33]]
     """
+    cochain = as_tensor(cochain, "a cochain")
     if cochain.shape[:1] != (K.count(k),) or cochain.dim() > 2 or not cochain.is_floating_point():
         raise ComplexError(
             f"Expected a floating-point cochain of shape ({K.count(k)},) or ({K.count(k)}, F), "
             f"got {cochain.dtype} of shape {tuple(cochain.shape)}."
         )
+    if not torch.isfinite(cochain).all():
+        raise ComplexError("Expected a finite cochain, got NaN or infinity in it.")
     x = cochain.detach().to(torch.float64).reshape(K.count(k), -1)
     gradient, curl = torch.zeros_like(x), torch.zeros_like(x)
     if k > 0 and x.numel():
@@ -222,7 +227,8 @@ def _project(A: Tensor, x: Tensor, tolerance: float = 1e-13) -> Tensor:
 def harmonic_basis(K: "SimplicialComplex", k: int) -> Tensor:
     """Return an orthonormal basis of the harmonic k-cochains, (n_k, b_k) float64.
 
-    The harmonic parts of b_k random cochains (fixed seed) span the space with probability one.
+    By eigenvectors where a dense matrix is small. Else the harmonic parts of b_k random cochains
+    (fixed seed), which span the space with probability one.
 
     Example:
         >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2], [0, 2]])
@@ -230,6 +236,10 @@ def harmonic_basis(K: "SimplicialComplex", k: int) -> Tensor:
         torch.Size([3, 1])
     """
     betti = betti_numbers(K)[k] if k <= K.dim else 0
+    if K.count(k) <= DENSE:
+        L = hodge_laplacian(K, k, dtype=torch.float64).to_dense()
+        vectors: Tensor = torch.linalg.eigh(L).eigenvectors
+        return vectors[:, :betti]
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(K.count(k), betti, generator=generator, dtype=torch.float64).to(K.device)
     for _ in range(2):  # the second pass wipes out what the first left of the other two parts

@@ -46,6 +46,10 @@ def flip(K: "SimplicialComplex", which: Mapping[int, Tensor]) -> "SimplicialComp
         signs[k] = K.orientation(k) * turn
         features = x[k] if k < len(x) else None
         if features is not None:
+            if not features.dtype.is_signed:
+                raise ComplexError(
+                    f"Expected signed features to flip in dimension {k}, got {features.dtype}."
+                )
             x[k] = features * turn[:, None].to(features.dtype)
     out = copy.copy(K)
     out._signs, out._x = tuple(signs), tuple(x)
@@ -57,6 +61,7 @@ def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialC
 
     If the vertices are renumbered, the vertices of a simplex are put in ascending order again and
     its orientation sign takes up the difference, so that the boundary matrices stay the same ones.
+    Vertex labels follow their vertices, and so do labels y with one row per vertex.
 
     Args:
         K: A single complex, no union.
@@ -89,6 +94,8 @@ def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialC
         features if features is None or k > K.dim else features[rows[k]]
         for k, features in enumerate(K._x)
     )
+    if K.y is not None and len(K.y) == K.num_nodes > 1:
+        out._y = K.y[rows[0]]
     if K.vertex_labels:
         out._labels = tuple(K.vertex_labels[i] for i in rows[0].tolist())
     return out

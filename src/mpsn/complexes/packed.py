@@ -1,10 +1,11 @@
 """Many complexes in one set of tensors: indexable, savable, and batched by gathers."""
 
 import json
+import operator
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, Self, SupportsIndex, overload
 
 import numpy as np
 import torch
@@ -12,8 +13,12 @@ from torch import Tensor
 
 from mpsn.complexes.batching import collate, cut_table, split, take
 from mpsn.complexes.checks import (
+    INTEGERS,
+    as_index_table,
+    as_tensor,
     check_face_tables,
     check_features,
+    check_labels,
     check_offsets,
     check_orientation,
 )
@@ -55,11 +60,12 @@ class ComplexDataset(Sequence[SimplicialComplex]):
     @overload
     def __getitem__(self, index: Index) -> Self: ...
     def __getitem__(self, index: int | Index) -> SimplicialComplex | Self:
-        if isinstance(index, int):
-            if not -len(self) <= index < len(self):
-                raise IndexError(f"Expected an index below {len(self)}, got {index}.")
-            return split(self.batch([index]))[0]
-        return type(self)(self.batch(index))
+        if isinstance(index, SupportsIndex) and not _is_many(index):
+            one = operator.index(index)
+            if not -len(self) <= one < len(self):
+                raise IndexError(f"Expected an index below {len(self)}, got {one}.")
+            return split(self.batch([one]))[0]
+        return type(self)(self.batch(index))  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[SimplicialComplex]:
         return iter(split(self.union))
@@ -91,9 +97,16 @@ class ComplexDataset(Sequence[SimplicialComplex]):
         """
         n, device = len(self), self.union.device
         if isinstance(index, slice):
-            at = torch.arange(n, device=device)[index]
+            at = torch.tensor(range(n)[index], dtype=torch.int64, device=device)
         else:
-            at = torch.as_tensor(index, device=device)
+            at = as_tensor(index, "positions").to(device)
+            if at.dim() != 1 or (at.numel() and at.dtype not in (*INTEGERS, torch.bool)):
+                raise ComplexError(
+                    f"Expected positions as a list of integers or a mask, got {at.dtype} of shape "
+                    f"{tuple(at.shape)}."
+                )
+            if at.dtype == torch.bool and len(at) != n:
+                raise ComplexError(f"Expected a mask of {n} entries, got {len(at)}.")
             at = at.nonzero().squeeze(1) if at.dtype == torch.bool else at.to(torch.int64)
         low, high = torch.stack(torch.aminmax(at)).tolist() if at.numel() else (0, -1)
         if low < -n or high >= n:
@@ -110,9 +123,15 @@ class ComplexDataset(Sequence[SimplicialComplex]):
         Plain arrays and JSON, no pickle. Vertex labels must be numbers, strings or tuples of them.
         """
         target = Path(path)
-        arrays: dict[str, Any] = {
-            name: tensor.cpu().numpy() for name, tensor in _to_parts(self.union).items()
-        }
+        if not target.parent.is_dir():
+            raise FileError(f"Expected a folder {target.parent} to save to, found none; make it.")
+        arrays: dict[str, Any] = {}
+        for name, tensor in _to_parts(self.union).items():
+            if tensor.dtype == torch.bfloat16:
+                raise ComplexError(
+                    f"Expected {name} in a type of numpy's, got bfloat16; convert it."
+                )
+            arrays[name] = tensor.detach().cpu().numpy()
         meta = {"format": FORMAT, "labels": _encode(self.union.vertex_labels)}
         arrays["meta"] = np.array(json.dumps(meta))
         temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -150,6 +169,10 @@ class ComplexDataset(Sequence[SimplicialComplex]):
             raise FileError(f"Expected a sound dataset in {path}; {error}") from error
 
 
+def _is_many(index: object) -> bool:
+    return bool(getattr(index, "ndim", 0))  # arrays and tensors of one entry pass for an index
+
+
 def _to_parts(union: SimplicialComplex) -> dict[str, Tensor]:
     named = {
         **{f"faces_{k}": t for k, t in enumerate(union._faces, 1)},
@@ -167,7 +190,8 @@ def _from_parts(parts: dict[str, Tensor], meta: dict[str, Any]) -> SimplicialCom
         last = max((int(key[len(name) :]) for key in parts if key.startswith(name)), default=-1)
         return [parts.get(f"{name}{k}") for k in range(first, last + 1)]
 
-    faces = [parts[f"faces_{k}"].to(torch.int64) for k in range(1, len(numbered("faces_", 1)) + 1)]
+    depth = len(numbered("faces_", 1))
+    faces = [as_index_table(parts[f"faces_{k}"], k + 1, f"faces_{k}") for k in range(1, depth + 1)]
     ptr = [parts[f"ptr_{k}"].to(torch.int64) for k in range(len(faces) + 1)]
     x, signs = numbered("x_"), numbered("signs_")
     counts = [int(ptr[0][-1]), *map(len, faces)]
@@ -175,6 +199,9 @@ def _from_parts(parts: dict[str, Tensor], meta: dict[str, Any]) -> SimplicialCom
     check_offsets(ptr, counts, faces)
     check_features(x, counts)
     check_orientation(signs, counts)
+    labels = _decode(meta.get("labels"))
+    if labels is not None:
+        check_labels(labels, counts[0])
     if "y" in parts:
         check_offsets([parts["y_ptr"]], [len(parts["y"])], [])
     return SimplicialComplex._trusted(
@@ -183,14 +210,16 @@ def _from_parts(parts: dict[str, Tensor], meta: dict[str, Any]) -> SimplicialCom
         x=x,
         y=parts.get("y"),
         y_ptr=parts.get("y_ptr"),
-        signs=signs,
-        labels=_decode(meta.get("labels")),
+        signs=[None if s is None else s.to(torch.int8) for s in signs],
+        labels=labels,
     )
 
 
 def _encode(labels: object) -> object:
     if isinstance(labels, tuple):
         return [_encode(label) for label in labels]
+    if isinstance(labels, np.generic):
+        return labels.item()
     if labels is None or isinstance(labels, (str, int, float)):
         return labels
     raise ComplexError(

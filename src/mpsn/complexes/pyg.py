@@ -53,6 +53,16 @@ class PyGValue(BaseData):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.clone()  # type: ignore[no-any-return]
 
+    def share_memory_(self, *args: str) -> Self:
+        """Move all tensors to shared memory, in place."""
+        self.apply(Tensor.share_memory_)
+        return self
+
+    def __getitem__(self, key: object) -> Any:
+        raise TypeError(f"Expected an attribute or a method of {self}, got an index: {key!r:.40}.")
+
+    __iter__ = None
+
     @property
     def stores(self) -> "list[_Store]":
         """What PyG's collate reads and writes."""

@@ -1,8 +1,8 @@
 """Graphs from files: graph6, sparse6, edge lists, GraphML and ``.npz``."""
 
 import os
+import re
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ def read_graphs(path: str | os.PathLike[str]) -> list[Graph]:
     ================================ ===========================================================
     ``.g6 .graph6 .s6 .sparse6``     one graph a line
     ``.edgelist .edges .txt .csv``   one edge a line: two names, then anything; a single name is
-                                     an isolated vertex; ``#`` and ``%`` start comments
+                                     an isolated vertex; ``#`` and ``%`` start comments; a CSV
+                                     of numbers may have a first line of names
     ``.graphml``                     GraphML
     ``.npz``                         a scipy sparse matrix, or arrays edge_index and num_nodes
     ================================ ===========================================================
@@ -66,23 +67,29 @@ def _graph6(path: Path) -> list[Graph]:
 
 def _edge_list(path: Path) -> list[Graph]:
     rows = []
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
-        words = line.split("#")[0].split("%")[0].replace(",", " ").split()
+    text = path.read_text(encoding="utf-8-sig")
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = re.split(r"[\s,;]+", re.split("[#%]", line)[0].strip())
         if "\0" in line:
             raise ValueError(f"line {number} is not text")
-        if words:
+        if words[0]:
             rows.append((words[0], words[1] if len(words) > 1 else words[0]))
+    if path.suffix.lower() == ".csv" and rows and not _are_numbers(rows[:1]):
+        rows = rows[1:] if _are_numbers(rows[1:]) else rows  # names of columns
     if not rows:
         return []
     names = np.array(rows)
-    with suppress(ValueError):  # names that are not numbers are names all the same
-        names = names.astype(np.int64)
+    names = names.astype(np.int64) if _are_numbers(rows) else names
     unique, ends = np.unique(names, return_inverse=True)
     edges = torch.from_numpy(ends.reshape(-1, 2).T.astype(np.int64))
     labels = tuple(unique.tolist())
     return [
         Graph(edges, len(labels), labels=None if labels == tuple(range(len(labels))) else labels)
     ]
+
+
+def _are_numbers(rows: list[tuple[str, str]]) -> bool:
+    return all(re.fullmatch(r"[+-]?\d{1,18}", name) for row in rows for name in row)
 
 
 def _graphml(path: Path) -> list[Graph]:

@@ -94,8 +94,10 @@ def _lift(
     device: torch.device | str | None,
     max_bytes: int | None,
 ) -> SimplicialComplex:
-    if max_dim is not None and max_dim < 0:
-        raise GraphError(f"Expected max_dim >= 0, or None for all cliques, got {max_dim}.")
+    if max_dim is not None and (not isinstance(max_dim, (int, np.integer)) or max_dim < 0):
+        raise GraphError(
+            f"Expected max_dim as an integer >= 0, or None for all cliques, got {max_dim!r:.40}."
+        )
     clean = clean_graphs(graphs, device)
     n, edges = sum(graph.num_nodes for graph in clean.graphs), clean.edges
     where = edges.device
@@ -105,6 +107,7 @@ def _lift(
         starts = torch.nn.functional.pad(degree.cumsum(0), (1, 0))
         level = Level(edges.flip(1), edges[:, 1].contiguous(), starts)
         budget = _Budget(max_bytes, where, [n])
+        budget.check(*edges.shape)
         while len(level.faces):
             faces.append(level.faces)
             ptr.append(level.ptr[ptr[-1]])
