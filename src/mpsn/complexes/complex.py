@@ -1,4 +1,7 @@
-"""The one data type: a simplicial complex as a short list of dense face tables."""
+"""The one data type: a simplicial complex as a short list of dense face tables.
+
+This file is long because it is the whole public face of the type; the work is done next door.
+"""
 
 import copy
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence

@@ -103,8 +103,7 @@ def upper_exchange(
     r"""Sum messages :math:`\varphi(h_\tau, h_{\sigma\cup\tau})` over the upper neighbours τ of σ.
 
     The message of a face τ to a co-face δ is computed once; then each face of δ receives what the
-    *other* faces sent. That is (k+2) n_{k+1} messages, where
-    there are (k+2)(k+1) n_{k+1} pairs.
+    *other* faces sent. That is (k+2) n_{k+1} messages, where there are (k+2)(k+1) n_{k+1} pairs.
 
     Args:
         messages: For each column i of the table, the messages φ(h_τ, h_δ) of the faces τ in it,
