@@ -8,7 +8,7 @@ from mpsn.complexes.operators import Kind
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.lifting import clique_complexes
 from mpsn.wl.graphs import bare, read
-from mpsn.wl.isomorphism import grouped, isomorphic, isomorphism_classes
+from mpsn.wl.isomorphism import isomorphic, isomorphism_classes, positions_by_label
 from mpsn.wl.refinement import Refinement
 from mpsn.wl.relations import ADJACENCIES
 from mpsn.wl.simplices import swl
@@ -103,7 +103,10 @@ class Classes:
         """Positions of isomorphic graphs; None if a graph is too large for an exact check."""
         if self.graphs and int(read(self.graphs).ptr.diff().max()) > SMALL:
             return None
-        return isomorphism_classes(self.graphs)
+        try:
+            return isomorphism_classes(self.graphs)
+        except TooLargeError:
+            return None
 
     @property
     def pairs(self) -> int:
@@ -140,7 +143,14 @@ def compare(
     check_tests(tests)
     sizes = read([G, H]).ptr.diff()
     verdicts = tuple(_verdict(test, [G, H], max_dim) for test in tests)
-    return Comparison(verdicts, isomorphic(G, H) if int(sizes.max()) <= SMALL else None)
+    return Comparison(verdicts, _truth(G, H) if int(sizes.max()) <= SMALL else None)
+
+
+def _truth(G: object, H: object) -> bool | None:
+    try:
+        return isomorphic(G, H)
+    except TooLargeError:
+        return None
 
 
 def _verdict(test: str, graphs: list[object], max_dim: int | None) -> Verdict:
@@ -175,7 +185,7 @@ def equivalence_classes(
     if not graphs:
         return Classes(test, [], graphs)
     labels = TESTS[test](graphs, max_dim).classes()
-    return Classes(test, grouped(labels.tolist()), graphs)
+    return Classes(test, positions_by_label(labels.tolist()), graphs)
 
 
 def check_tests(tests: Sequence[str]) -> None:
