@@ -45,7 +45,7 @@ def wl(
     if colors is None:
         initial, kind = start.uniform(sum(sizes), where), "none"
     else:
-        initial, kind = start.of_vertices([colors] if is_one(graphs) else list(colors), sizes)
+        initial, kind = start.of_vertices([colors] if is_one(graphs) else colors, sizes)
     if palette is not None:
         palette.adopt("wl", {0: kind})
     ends = torch.cat([clean.edges, clean.edges.flip(1)])  # (2E, 2): receiver, sender
