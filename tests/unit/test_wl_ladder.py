@@ -41,6 +41,14 @@ def test_max_dim_limits_what_swl_sees():
     assert compare(*pair, ["swl"], max_dim=3)["swl"].dim == 3
 
 
+def test_a_bad_dimension_is_refused_even_if_no_test_lifts():
+    pair = [nx.path_graph(2), nx.path_graph(2)]
+    with pytest.raises(MPSNError, match="Expected max_dim >= 0"):
+        compare(*pair, ["wl"], max_dim=-3)
+    with pytest.raises(MPSNError, match="Expected max_dim >= 0"):
+        equivalence_classes(pair, "wl", max_dim=-3)
+
+
 @pytest.mark.parametrize("test", TESTS)
 def test_equivalence_classes_contain_the_truth(test):
     """All graphs on 4 vertices and a copy of each."""
@@ -73,6 +81,8 @@ def test_unknown_tests_are_refused_with_the_right_names():
         equivalence_classes([nx.path_graph(2)], "gin")
     with pytest.raises(MPSNError, match="got swl"):
         compare(nx.path_graph(2), nx.path_graph(2), "swl")
+    with pytest.raises(MPSNError, match="a test that was run, wl, swl, got 'nope'"):
+        compare(nx.path_graph(2), nx.path_graph(2), ["wl", "swl"])["nope"]
     with pytest.raises(MPSNError, match="none in graph 1"):
         compare(nx.path_graph(2), nx.empty_graph(0))
 

@@ -34,8 +34,10 @@ TESTS: dict[str, Test] = {
     "swl-all": _swl(*ADJACENCIES),
 }
 
-
 LADDER = ("wl", "2-wl", "3-wl", "2-fwl", "swl")  # what takes at most n^3 steps on graphs
+
+VERDICTS = {True: "told apart", False: "not told apart", None: "not run"}
+TRUTHS = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
 
 
 @dataclass(frozen=True)
@@ -68,20 +70,21 @@ class Comparison:
     isomorphic: bool | None
 
     def __getitem__(self, test: str) -> Verdict:
-        return {verdict.test: verdict for verdict in self.verdicts}[test]
+        found = {verdict.test: verdict for verdict in self.verdicts}
+        if test not in found:
+            raise ColoringError(f"Expected a test that was run, {', '.join(found)}, got {test!r}.")
+        return found[test]
 
     def __iter__(self) -> Iterator[Verdict]:
         return iter(self.verdicts)
 
     def __str__(self) -> str:
-        words = {True: "told apart", False: "not told apart", None: "not run"}
         lines = [f"{'test':<8} {'verdict':<15} round  dim"]
         for v in self.verdicts:
             cells = ["-" if cell is None else str(cell) for cell in (v.round, v.dim)]
-            row = f"{v.test:<8} {words[v.distinguished]:<15} {cells[0]:<6} {cells[1]:<4}{v.note}"
+            row = f"{v.test:<8} {VERDICTS[v.distinguished]:<15} {cells[0]:<6} {cells[1]:<4}{v.note}"
             lines.append(row.rstrip())
-        truth = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
-        return "\n".join([*lines, f"truth    {truth[self.isomorphic]}"])
+        return "\n".join([*lines, f"truth    {TRUTHS[self.isomorphic]}"])
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def compare(
         swl      told apart      0      2
         truth    not isomorphic
     """
-    check_tests(tests)
+    check_tests(tests, max_dim)
     sizes = read([G, H]).ptr.diff()
     verdicts = tuple(_verdict(test, [G, H], max_dim) for test in tests)
     return Comparison(verdicts, _truth(G, H) if int(sizes.max()) <= SMALL else None)
@@ -181,16 +184,17 @@ def equivalence_classes(
         >>> mpsn.wl.equivalence_classes(graphs, "wl").groups
         [[0, 1], [2]]
     """
-    check_tests([test])
+    check_tests([test], max_dim)
     if not graphs:
         return Classes(test, [], graphs)
     labels = TESTS[test](graphs, max_dim).classes()
     return Classes(test, positions_by_label(labels.tolist()), graphs)
 
 
-def check_tests(tests: Sequence[str]) -> None:
-    """Refuse names that no test has."""
+def check_tests(tests: Sequence[str], max_dim: int | None) -> None:
+    """Refuse names that no test has, and a dimension that no complex has, needed or not."""
     unknown = [test for test in tests if test not in TESTS]
     if unknown or isinstance(tests, str):
         got = tests if isinstance(tests, str) else ", ".join(map(str, unknown))
         raise ColoringError(f"Expected tests among {', '.join(TESTS)}, got {got}.")
+    clique_complexes([], max_dim)
