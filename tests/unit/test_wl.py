@@ -69,7 +69,7 @@ def test_histograms_end_with_the_dimension_of_the_complex():
 def test_nothing_to_refine():
     r = swl([])
     assert (r.num_complexes, r.histograms, r.classes().tolist()) == (0, [], [])
-    assert wl([]).histograms == []
+    assert wl([]).histograms == wl([], []).histograms == []
 
 
 def test_no_adjacency_is_counting():

@@ -42,7 +42,7 @@ def wl(
     """
     clean = read(graphs)
     sizes, where = clean.ptr.diff().tolist(), clean.edges.device
-    if colors is None:
+    if colors is None or not sizes:
         initial, kind = start.uniform(sum(sizes), where), "none"
     else:
         initial, kind = start.of_vertices([colors] if is_one(graphs) else colors, sizes)
