@@ -20,7 +20,7 @@ from mpsn.datasets.named import NAMED
 from mpsn.errors import FileError, GraphError, MPSNError, TooLargeError
 from mpsn.lifting import clique_complexes
 from mpsn.wl import LADDER, TESTS, Classes, compare, equivalence_classes
-from mpsn.wl.ladder import check_tests
+from mpsn.wl.ladder import TRUTHS, VERDICTS, check_tests
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -109,7 +109,7 @@ def distinguish(
     Example: mpsn distinguish rook4x4 shrikhande
     """
     names = [name.strip() for name in tests.split(",")]
-    check_tests(names)
+    check_tests(names, max_dim)
     first = _graphs_of(a)
     if b is None:
         if len(first) < 2 or plot:
@@ -133,17 +133,14 @@ def distinguish(
         verdicts = [asdict(verdict) for verdict in result]
         print(json.dumps({"a": a, "b": b, "tests": verdicts, "isomorphic": result.isomorphic}))
         return
-    words = {True: "told apart", False: "not told apart", None: "not run"}
-    table = Table(
-        "test", "verdict", "round", "dimension", title=f"{Path(a).name} and {Path(b).name}"
-    )
+    title = escape(f"{Path(a).name} and {Path(b).name}")
+    table = Table("test", "verdict", "round", "dimension", title=title)
     for v in result:
         cells = ["" if cell is None else str(cell) for cell in (v.round, v.dim)]
-        table.add_row(v.test, words[v.distinguished], *cells)
+        table.add_row(v.test, VERDICTS[v.distinguished], *cells)
     Console().print(table)
     _print_notes((v.test, v.note) for v in result)
-    truth = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
-    Console().print(f"truth: {truth[result.isomorphic]}")
+    Console().print(f"truth: {TRUTHS[result.isomorphic]}")
 
 
 def _graphs_of(name: str) -> list[Graph]:
@@ -170,11 +167,11 @@ def _print_classes(
     if as_json:
         print(json.dumps({"file": file, "graphs": len(graphs), "tests": rows, "isomorphic": truth}))
         return
-    title = f"{Path(file).name}: {len(graphs)} graphs"
+    title = escape(f"{Path(file).name}: {len(graphs)} graphs")
     table = Table("test", "classes", "pairs not told apart", "largest classes", title=title)
     for row in rows:
         if row["note"]:
-            table.add_row(row["test"], "not run", "", "")
+            table.add_row(row["test"], VERDICTS[None], "", "")
             continue
         large = sorted((c for c in row["classes"] if len(c) > 1), key=len, reverse=True)
         text = "; ".join(" ".join(map(str, members)) for members in large)
@@ -182,14 +179,14 @@ def _print_classes(
         table.add_row(row["test"], str(len(row["classes"])), str(row["pairs"]), short)
     Console().print(table)
     _print_notes((row["test"], row["note"]) for row in rows)
-    kinds = "too large to check" if truth is None else f"{len(truth)} classes up to isomorphism"
+    kinds = TRUTHS[None] if truth is None else f"{len(truth)} classes up to isomorphism"
     Console().print(f"truth: {kinds}")
 
 
 def _print_notes(notes: Iterable[tuple[str, str]]) -> None:
     for test, note in notes:
         if note:
-            Console(soft_wrap=True).print(f"{test}: {note}", highlight=False)
+            Console(soft_wrap=True).print(escape(f"{test}: {note}"), highlight=False)
 
 
 def _plot(graphs: list[Graph], names: list[str], max_dim: int | None, file: Path) -> None:

@@ -38,7 +38,7 @@ class LayerError(MPSNError):
 
 
 class TooLargeError(MPSNError):
-    """A result that would not fit into memory; raised before it is allocated."""
+    """A result that would not fit into memory, or not end today; raised before it is begun."""
 
 
 class FileError(MPSNError):

@@ -5,6 +5,8 @@ import json
 import networkx as nx
 
 from mpsn.datasets import strongly_regular
+from mpsn.errors import TooLargeError
+from mpsn.wl import TESTS
 
 
 def row(out, test):
@@ -118,11 +120,37 @@ def test_errors_are_one_line_and_exit_2(mpsn, tmp_path):
         ([path, "--plot", "x.png"], "two graphs to compare and plot"),
         (["hexagon", "prism", "--tests", "wl,4-wl"], "2-fwl, 3-fwl, swl, swl-all, got 4-wl"),
         (["hexagon", empty], "at least one vertex"),
+        (["hexagon", "prism", "--tests", "wl", "--max-dim", -3], "Expected max_dim >= 0"),
+        ([path, "--tests", "wl", "--max-dim", -3], "Expected max_dim >= 0"),
+        (["a[/b].g6", "[red]prism"], "got 'a[/b].g6'"),
     ]:
         code, out, err = mpsn("distinguish", *arguments)
         assert (code, out) == (2, "")
         assert match in err
         assert err.count("\n") == 1
+
+
+def test_brackets_in_file_names_are_no_markup(mpsn, tmp_path):
+    odd = tmp_path / "a[" / "[red]b].g6"
+    odd.parent.mkdir()
+    nx.write_graph6(nx.path_graph(3), odd)
+    code, out, _ = mpsn("distinguish", odd, odd, "--tests", "wl")
+    assert code == 0
+    assert "[red]b].g6 and [red]b].g6" in out
+    odd.write_bytes(odd.read_bytes() * 2)
+    code, out, _ = mpsn("distinguish", odd, "--tests", "wl")
+    assert code == 0
+    assert "[red]b].g6: 2 graphs" in out
+
+
+def test_brackets_in_notes_are_no_markup(mpsn, monkeypatch):
+    def too_large(*_):
+        raise TooLargeError("Expected less, got [/b] more")
+
+    monkeypatch.setitem(TESTS, "3-wl", too_large)
+    code, out, _ = mpsn("distinguish", "hexagon", "prism", "--tests", "3-wl")
+    assert code == 0
+    assert "3-wl: Expected less, got [/b] more" in out
 
 
 def test_help_teaches(mpsn):

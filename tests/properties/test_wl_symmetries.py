@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn.testing import complexes, graphs
-from mpsn.wl import Palette, kfwl, kwl, swl, wl
+from mpsn.wl import Palette, isomorphic, kfwl, kwl, swl, wl
 
 some = complexes(8).filter(lambda K: K.num_nodes)
 adjacencies = st.sets(st.sampled_from(["boundary", "coboundary", "lower", "upper"])).map(tuple)
@@ -101,3 +101,17 @@ def test_the_same_in_every_process():
     r = swl(mpsn.clique_complex(nx.karate_club_graph(), None))
     assert r.rounds == 6
     assert r.colors[2][0][:6].tolist() == [40, 34, 35, 57, 33, 58]
+
+
+@settings(max_examples=50)
+@given(st.lists(graphs(4).filter(len), min_size=1, max_size=3), graphs(6).filter(len), st.randoms())
+def test_isomorphic_agrees_with_networkx(parts, other, random):
+    """On graphs in pieces, dense ones, and shuffled copies of them."""
+    G = nx.disjoint_union_all(parts)
+    names = list(G)
+    random.shuffle(names)
+    shuffled_parts = random.sample(parts, len(parts))
+    copies = [nx.relabel_nodes(G, dict(zip(G, names, strict=True))), nx.complement(G), other]
+    for H in [*copies, nx.disjoint_union_all(shuffled_parts)]:
+        assert isomorphic(G, H) == nx.is_isomorphic(G, H)
+        assert isomorphic(nx.complement(G), nx.complement(H)) == nx.is_isomorphic(G, H)

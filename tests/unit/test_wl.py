@@ -69,7 +69,7 @@ def test_histograms_end_with_the_dimension_of_the_complex():
 def test_nothing_to_refine():
     r = swl([])
     assert (r.num_complexes, r.histograms, r.classes().tolist()) == (0, [], [])
-    assert wl([]).histograms == []
+    assert wl([]).histograms == wl([], []).histograms == []
 
 
 def test_no_adjacency_is_counting():
@@ -149,6 +149,23 @@ def test_more_colors_than_codes_have_room_for():
         many.pack(columns)
 
 
+@pytest.mark.parametrize("test", RUNS)
+def test_after_different_numbers_of_rounds(test):
+    """Refined one after another, histograms are compared in the last round that both ran."""
+    Ks = [mpsn.clique_complex(G, None) for G in nx.graph_atlas_g() if 0 < len(G) <= 4]
+    Ks += [mpsn.clique_complex(nx.path_graph(n), None) for n in (7, 9)]
+    together = RUNS[test](Ks, None).classes().tolist()
+    palette = Palette()
+    apart = [RUNS[test]([K], palette) for K in Ks]
+    rest = RUNS[test](Ks, palette)  # runs as long as the slowest of them
+    assert apart[1].rounds < rest.rounds
+    assert apart[1].histograms[0] != rest.histograms[1]
+    for i, one in enumerate(apart):
+        turn = min(one.rounds, rest.rounds)
+        for j, histogram in enumerate(rest.histograms_at(turn)):
+            assert (one.histograms_at(turn)[0] == histogram) == (together[i] == together[j])
+
+
 # Initial colors ------------------------------------------------------------------------------
 
 
@@ -168,6 +185,12 @@ def test_features_color_simplices():
         torch.tensor([0.5, 0.5, 1]),
         np.eye(3)[[1, 1, 0]],
         [(0, 1), (0, 1), (1, 0)],
+        {0: 1, 1: 1, 2: 0}.values(),
+        np.array(["a", "a", "b"]),
+        np.array([1, 1, 0], ">i4"),
+        np.broadcast_to(np.array([[1], [1], [0]]), (3, 4)),  # read-only
+        *(np.array([1, 1, 0], dtype) for dtype in ("u1", "u2", "u4", "u8", "f2", "?")),
+        *(torch.tensor([1, 1, 0], dtype=dtype) for dtype in (torch.uint32, torch.bfloat16)),
     ],
 )
 def test_vertex_colors_of_every_type(colors):
@@ -208,11 +231,31 @@ def test_complexes_without_vertices():
         ([[0, 1], [0]], "Expected 2 vertex colors for graph 1, got 1"),
         ([[0, 1]], "each of 2 graphs, got 1"),
         ([[1j, 2j], [1j, 1j]], "can be sorted"),
+        ([list(torch.zeros(2)), list(torch.zeros(2))], "can be sorted"),
+        ([[0.0, float("nan")], [0.0, 1.0]], "equal themselves, got NaN"),
+        ([torch.tensor([0, float("nan")])] * 2, "equal themselves, got NaN"),
+        ([{0: 1, 1: 0}, {0: 1, 1: 0}], r"got \{0: 1, 1: 0\}; of a dict, use \[colors\[v\]"),
+        ([[0, 1], None], "colors of graph 1 as a tensor, array or list.*got None"),
+        (torch.zeros(2), "colors of graph 0 as a tensor, array or list"),
+        ({0: [0, 1], 1: [0, 1]}, "one entry per graph, got {0"),
+        (7, "one entry per graph, got 7"),
     ],
 )
 def test_different_initial_color_types(colors, match):
     with pytest.raises(MPSNError, match=match):
         wl([nx.path_graph(2), nx.path_graph(2)], colors)
+
+
+def test_vertex_colors_by_name():
+    """A dict is not read as its keys."""
+    with pytest.raises(MPSNError, match="one per vertex in the order of its vertices"):
+        wl(nx.path_graph(3), {0: 1, 1: 0, 2: 1})
+
+
+@pytest.mark.parametrize("test", [kwl, kfwl])
+def test_k_from_numpy(test):
+    graph = nx.path_graph(4)
+    assert test(graph, np.int64(2)).histograms == test(graph, 2).histograms
 
 
 @pytest.mark.parametrize("test", [kwl, kfwl])
@@ -238,7 +281,7 @@ def test_more_rounds_than_fit_are_refused(monkeypatch):
 
 
 def test_unknown_adjacencies():
-    for wrong in (["faces"], "upper"):
+    for wrong in (["faces"], "upper", None, iter(["upper"])):
         with pytest.raises(MPSNError, match="among boundary, coboundary, lower, upper, got"):
             swl(TRIANGLE, adjacencies=wrong)
 
@@ -248,7 +291,15 @@ def test_other_bad_input():
         swl([nx.path_graph(2)])
     with pytest.raises(MPSNError, match="'dimension', 'features' or tensors, got 'degree'"):
         swl(TRIANGLE, initial="degree")
-    with pytest.raises(MPSNError, match="dimension 1 as a tensor of 3 rows"):
-        swl(TRIANGLE, initial=[None, torch.zeros(2)])
-    with pytest.raises(MPSNError, match="Expected rounds >= 0"):
-        swl(TRIANGLE, rounds=-1)
+    for alone in (None, torch.zeros(3), np.zeros(3), 7):
+        with pytest.raises(MPSNError, match="put tensors into a list, one per dimension"):
+            swl(TRIANGLE, initial=alone)
+    for row in (torch.zeros(2), torch.tensor(0)):
+        with pytest.raises(MPSNError, match="dimension 1 as a tensor of 3 rows"):
+            swl(TRIANGLE, initial=[None, row])
+    with pytest.raises(MPSNError, match="got NaN"):
+        swl(TRIANGLE, initial=[torch.tensor([0, 1, float("nan")])])
+    for rounds in (-1, 1.5, True, "1"):
+        with pytest.raises(MPSNError, match=f"Expected rounds >= 0 .*got {rounds!r}"):
+            swl(TRIANGLE, rounds=rounds)
+    assert swl(TRIANGLE, rounds=np.int64(2)).rounds == 2

@@ -88,6 +88,19 @@ def test_vertex_features_count():
         assert (one != two).any()
 
 
+def test_what_does_not_count_need_not_agree():
+    edges = torch.tensor([[0, 1], [1, 0]])
+    data = [
+        Data(edge_index=edges, x=torch.ones(2, n), edge_attr=torch.ones(2, n), y=torch.ones(1, n))
+        for n in (1, 2)
+    ]
+    for kernel in (WLKernel(), SWLKernel()):
+        one, two = kernel.fit_transform([*data]).toarray()
+        assert (one == two).all()
+    with pytest.raises(MPSNError):
+        SWLKernel(initial="features").fit(data)
+
+
 def test_bad_input():
     with pytest.raises(NotFittedError):
         WLKernel().transform(GRAPHS)

@@ -5,6 +5,7 @@ import pytest
 
 from mpsn import MPSNError
 from mpsn.datasets import named_graph
+from mpsn.errors import TooLargeError
 from mpsn.wl import TESTS, compare, equivalence_classes, isomorphic, ladder
 
 
@@ -40,6 +41,14 @@ def test_max_dim_limits_what_swl_sees():
     assert compare(*pair, ["swl"], max_dim=3)["swl"].dim == 3
 
 
+def test_a_bad_dimension_is_refused_even_if_no_test_lifts():
+    pair = [nx.path_graph(2), nx.path_graph(2)]
+    with pytest.raises(MPSNError, match="Expected max_dim >= 0"):
+        compare(*pair, ["wl"], max_dim=-3)
+    with pytest.raises(MPSNError, match="Expected max_dim >= 0"):
+        equivalence_classes(pair, "wl", max_dim=-3)
+
+
 @pytest.mark.parametrize("test", TESTS)
 def test_equivalence_classes_contain_the_truth(test):
     """All graphs on 4 vertices and a copy of each."""
@@ -72,6 +81,8 @@ def test_unknown_tests_are_refused_with_the_right_names():
         equivalence_classes([nx.path_graph(2)], "gin")
     with pytest.raises(MPSNError, match="got swl"):
         compare(nx.path_graph(2), nx.path_graph(2), "swl")
+    with pytest.raises(MPSNError, match="a test that was run, wl, swl, got 'nope'"):
+        compare(nx.path_graph(2), nx.path_graph(2), ["wl", "swl"])["nope"]
     with pytest.raises(MPSNError, match="none in graph 1"):
         compare(nx.path_graph(2), nx.empty_graph(0))
 
@@ -88,3 +99,46 @@ def test_isomorphic_with_more_guesses_than_fit_at_once(monkeypatch):
     monkeypatch.setattr("mpsn.wl.isomorphism.CHUNK", 2)
     assert isomorphic(named_graph("shrikhande"), named_graph("shrikhande"))
     assert not isomorphic(named_graph("dodecahedron"), named_graph("desargues"))
+
+
+def cycles(*lengths):
+    return nx.disjoint_union_all([nx.cycle_graph(n) for n in lengths])
+
+
+def test_isomorphic_matches_components():
+    """Guesses in one cycle say nothing about the others: all at once they do not end."""
+    assert not isomorphic(cycles(*[4] * 3, *[5] * 4), cycles(*[4] * 8))
+    one, two = cycles(*[4] * 6, *[5] * 4, *[6] * 6), cycles(*[6] * 6, *[5] * 4, *[4] * 6)
+    assert isomorphic(one, two)
+    assert isomorphic(nx.complement(one), nx.complement(two))
+    assert not isomorphic(nx.complement(one), nx.complement(cycles(*[4] * 15, *[5] * 4)))
+
+
+def test_isomorphic_counts_components_that_swl_cannot_tell_apart():
+    a, b = named_graph("decalin"), named_graph("bicyclopentyl")
+    a, b = (nx.Graph(graph.edge_index.T.tolist()) for graph in (a, b))
+    aab, aba, abb = (nx.disjoint_union_all(parts) for parts in ([a, a, b], [a, b, a], [a, b, b]))
+    assert isomorphic(aab, aba)
+    assert not isomorphic(aab, abb)
+
+
+def test_isomorphic_of_dense_graphs():
+    assert isomorphic(nx.complete_graph(100), nx.complete_graph(100))
+    near = [nx.complement(nx.path_graph(40)), nx.complement(cycles(20, 19))]
+    assert not isomorphic(*near)
+
+
+def test_a_search_too_long_is_given_up(monkeypatch):
+    """A hub joins cycles, so that they cannot be matched one by one."""
+    one, two = cycles(*[4] * 5, *[5] * 4), cycles(*[4] * 10)
+    for graph in (one, two):
+        graph.add_edges_from([("hub", v) for v in range(40)])
+    monkeypatch.setattr("mpsn.wl.isomorphism.STEPS", 10**5)
+    with pytest.raises(TooLargeError, match=r"at most 1e\+05 steps, got more.*raise max_steps"):
+        isomorphic(one, two)
+    with pytest.raises(TooLargeError, match="at most 1e\\+03 steps"):
+        isomorphic(one, two, max_steps=1000)
+    found = compare(one, two, ["wl"])
+    assert (found["wl"].distinguished, found.isomorphic) == (False, None)
+    assert "too large to check" in str(found)
+    assert equivalence_classes([one, two], "wl").truth is None

@@ -1,6 +1,6 @@
 """Initial colors: from dimension, from features, or given by hand."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,14 @@ import torch
 from torch import Tensor
 
 from mpsn.errors import ColoringError
+
+NAN = "Expected initial colors that equal themselves, got NaN; use a number in its place."
+WIDER = {  # types that torch or numpy cannot work with, and where their values stay different
+    torch.uint16: torch.int64,
+    torch.uint32: torch.int64,
+    torch.uint64: torch.int64,
+    torch.bfloat16: torch.float32,
+}
 
 
 class Initial(NamedTuple):
@@ -24,7 +32,9 @@ def uniform(n: int, device: torch.device) -> Initial:
 
 def from_rows(rows: Tensor) -> Initial:
     """Color by rows of numbers, (n,) or (n, F): equal rows, equal colors."""
-    table = rows.reshape(len(rows), -1)
+    table = rows.reshape(len(rows), -1).to(WIDER.get(rows.dtype, rows.dtype))
+    if bool(table.isnan().any()):
+        raise ColoringError(NAN)
     if table.shape[1] == 0:
         return uniform(len(rows), rows.device)
     values, ids = torch.unique(table, dim=0, return_inverse=True)
@@ -34,12 +44,16 @@ def from_rows(rows: Tensor) -> Initial:
 def from_values(values: Sequence[Hashable]) -> Initial:
     """Color by values that can be sorted and hashed."""
     try:
+        if any(isinstance(value, Tensor) for value in values):
+            raise TypeError("tensors hash by identity")
         keys = sorted(set(values))  # type: ignore[type-var]
     except TypeError as error:
         raise ColoringError(
             f"Expected initial colors that can be sorted and hashed, got {values[0]!r:.40} and "
             f"others; use numbers or strings."
         ) from error
+    if any(key != key for key in keys):
+        raise ColoringError(NAN)
     rank = {key: i for i, key in enumerate(keys)}
     return Initial(torch.tensor([rank[value] for value in values], dtype=torch.int64), keys)
 
@@ -55,13 +69,33 @@ def kind_of(colors: Any) -> str:
     return " and ".join(kinds) or "nothing"
 
 
-def of_vertices(colors: Sequence[Any], sizes: Sequence[int]) -> tuple[Initial, str]:
+def _readable(colors: Any, number: int) -> Any:
+    """Return the colors of one graph as a tensor or a collection in the order of its vertices."""
+    if isinstance(colors, np.ndarray) and colors.ndim:
+        if colors.dtype.kind not in "biuf":
+            return colors.tolist()
+        return torch.from_numpy(np.array(colors, colors.dtype.newbyteorder("=")))
+    unordered = isinstance(colors, (Mapping, Set)) or not hasattr(colors, "__len__")
+    if unordered or getattr(colors, "ndim", 1) == 0:
+        raise ColoringError(
+            f"Expected the colors of graph {number} as a tensor, array or list, one per vertex in "
+            f"the order of its vertices, got {colors!r:.60}; of a dict, use [colors[v] for v in G]."
+        )
+    return colors
+
+
+def of_vertices(colors: Any, sizes: Sequence[int]) -> tuple[Initial, str]:
     """Return the initial colors of vertices given per graph, and their common type.
 
     Args:
         colors: One entry per graph: a tensor or array, (n,) or (n, F), or n values.
         sizes: Number of vertices of each graph.
     """
+    if isinstance(colors, (Mapping, Set)) or not isinstance(colors, Iterable):
+        raise ColoringError(
+            f"Expected a list of vertex colors, one entry per graph, got {colors!r:.60}."
+        )
+    colors = [_readable(part, i) for i, part in enumerate(colors)]
     if len(colors) != len(sizes):
         raise ColoringError(
             f"Expected vertex colors for each of {len(sizes)} graphs, got {len(colors)} entries; "
@@ -72,7 +106,6 @@ def of_vertices(colors: Sequence[Any], sizes: Sequence[int]) -> tuple[Initial, s
             raise ColoringError(
                 f"Expected {n} vertex colors for graph {i}, got {len(part)}; give one per vertex."
             )
-    colors = [torch.as_tensor(c) if isinstance(c, np.ndarray) else c for c in colors]
     kinds = sorted({kind_of(part) for part in colors})
     if len(kinds) > 1 or " and " in kinds[0]:
         raise ColoringError(

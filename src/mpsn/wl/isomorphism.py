@@ -1,48 +1,124 @@
 """The truth beside the tests: an exact isomorphism check for small graphs."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+import scipy.sparse.csgraph
 import torch
 from torch import Tensor
 
+from mpsn.complexes import grouped
+from mpsn.errors import TooLargeError
 from mpsn.lifting import clique_complexes
 from mpsn.wl.graphs import bare, read
 from mpsn.wl.simplices import swl
 from mpsn.wl.vertices import wl
 
 CHUNK = 256  # guesses refined together
+STEPS = 10**8  # neighbors looked at before giving up: some 20 seconds
 TOP = 3  # dimension of the clique complexes that give vertices their first colors
 
+Bare = tuple[Tensor, int]
 Guess = tuple[int, ...]
 
 
-def isomorphic(G: object, H: object) -> bool:
+def isomorphic(G: object, H: object, *, max_steps: int | None = None) -> bool:
     """Tell whether two graphs are isomorphic, by individualization and refinement.
 
-    Vertices start with their simplicial colors. As long as several vertices of G share a color,
-    one of them is singled out, and every vertex of H with its color is tried in its place; what WL
-    tells apart is dropped. Guesses are refined many at a time, the deepest first; before that, one
-    at a time and straight down, which is enough for most graphs that are isomorphic. Exact, fast on
-    the strongly regular graphs that defeat every test here, exponential at worst.
+    Connected components, of the complements if the graphs are dense, are matched with each other,
+    those that SWL tells apart never. Vertices start with their simplicial colors. As long as
+    several vertices of a component of G share a color, one of them is singled out, and every vertex
+    of the other component with its color is tried in its place; what WL tells apart is dropped.
+    Guesses are refined many at a time, the deepest first; before that, one at a time and straight
+    down, which is enough for most graphs that are isomorphic. Exact, fast on the strongly regular
+    graphs that defeat every test here, exponential at worst: then it gives up with a
+    :class:`mpsn.errors.TooLargeError`.
+
+    Args:
+        G: A graph of any kind that :func:`mpsn.clique_complex` takes.
+        H: Another one.
+        max_steps: How often to look at a neighbor before giving up; 10^8 unless said.
 
     Example:
         >>> mpsn.wl.isomorphic(nx.path_graph(3), nx.star_graph(2))
         True
     """
-    read([G, H])
-    pair = bare([G, H])
-    both = swl(clique_complexes(pair, TOP))
-    if pair[0][1] != pair[1][1] or len(set(both.classes().tolist())) > 1:
+    clean = read([G, H])
+    sizes, edges = clean.ptr.diff().tolist(), clean.edges.cpu()
+    second = edges[:, 0] >= sizes[0]
+    if sizes[0] != sizes[1] or 2 * int(second.sum()) != len(edges):
         return False
-    start = both.colors[-1][0].reshape(2, -1)
-    return _search(pair, start, 1, patient=False) or _search(pair, start, CHUNK, patient=True)
+    one = _components(edges[~second], sizes[0])
+    two = _components(edges[second] - sizes[0], sizes[0])
+    parts, n = one + two, len(one)
+    found = swl(clique_complexes(parts, TOP))
+    labels = found.classes().tolist()
+    if Counter(labels[:n]) != Counter(labels[n:]):
+        return False
+    colors = torch.split(found.colors[-1][0], [size for _, size in parts])
+    budget = _Budget(STEPS if max_steps is None else max_steps)
+
+    def same(i: int, j: int) -> bool:
+        pair, start = (parts[i], parts[j]), (colors[i], colors[j])
+        return (
+            len(torch.unique(start[0])) == len(start[0])  # the colors say which goes where
+            or _search(pair, start, budget, 1, patient=False)
+            or _search(pair, start, budget, CHUNK, patient=True)
+        )
+
+    return all(
+        2 * sum(i < n for i in kind) == len(kind)
+        for alike in positions_by_label(labels)
+        for kind in _kinds(alike, same)
+    )
 
 
-def _search(pair: list[tuple[Tensor, int]], start: Tensor, width: int, patient: bool) -> bool:
+class _Budget:
+    """Steps left before a search gives up."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = self.left = steps
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise TooLargeError(
+                f"Expected to match two graphs in at most {self.steps:.3g} steps, got more: they "
+                f"have too many symmetries; use smaller graphs, or raise max_steps."
+            )
+
+
+def _components(edges: Tensor, n: int) -> list[Bare]:
+    """Split a graph, or its complement if that has fewer edges, into connected components."""
+    if 4 * len(edges) > n * (n - 1):
+        absent = torch.ones((n, n), dtype=torch.bool).triu(1)
+        absent[edges[:, 0], edges[:, 1]] = False
+        edges = absent.nonzero()
+    ones = np.ones(len(edges), np.bool_)
+    matrix = scipy.sparse.coo_array((ones, tuple(edges.T.numpy())), shape=(n, n))
+    count, labels = scipy.sparse.csgraph.connected_components(matrix, directed=False)
+    label = torch.from_numpy(labels.astype(np.int64))
+    order, ptr = grouped(label, count)
+    local = torch.empty_like(order)
+    local[order] = torch.arange(n) - ptr[label[order]]
+    order, edge_ptr = grouped(label[edges[:, 0]], count)
+    pieces = torch.split(local[edges[order].T], edge_ptr.diff().tolist(), dim=1)
+    return list(zip(pieces, ptr.diff().tolist(), strict=True))
+
+
+def _search(
+    pair: tuple[Bare, Bare],
+    start: tuple[Tensor, Tensor],
+    budget: _Budget,
+    width: int,
+    patient: bool,
+) -> bool:
     """Look for vertices of H to stand for those singled out in G, ``width`` guesses at a time.
 
     If not patient, give up at the first dead end.
     """
+    size = pair[0][1] + 2 * pair[0][0].shape[1]
     waiting: list[tuple[Guess, list[Guess]]] = [((), [()])]
     while waiting:
         singled, guesses = waiting.pop()
@@ -51,6 +127,7 @@ def _search(pair: list[tuple[Tensor, int]], start: Tensor, width: int, patient: 
             waiting.append((singled, later))
         colors = [_mark(start[0], singled), *(_mark(start[1], guess) for guess in now)]
         found = wl([pair[0]] + [pair[1]] * len(now), colors)
+        budget.spend(found.rounds * len(colors) * size)
         same = found.classes().tolist()
         last = found.colors[-1][0].reshape(len(now) + 1, -1)
         alive = [i for i in range(len(now)) if same[i + 1] == same[0]]
@@ -75,16 +152,21 @@ def isomorphism_classes(graphs: Sequence[object]) -> list[list[int]]:
         [[0, 2], [1]]
     """
     found: list[list[int]] = []
-    for alike in grouped(swl(clique_complexes(bare(graphs), TOP)).classes().tolist()):
-        homes: list[list[int]] = []
-        for i in alike:
-            home = next((same for same in homes if isomorphic(graphs[same[0]], graphs[i])), None)
-            homes.append([i]) if home is None else home.append(i)
-        found += homes
+    for alike in positions_by_label(swl(clique_complexes(bare(graphs), TOP)).classes().tolist()):
+        found += _kinds(alike, lambda i, j: isomorphic(graphs[i], graphs[j]))
     return sorted(found)
 
 
-def grouped(labels: Sequence[int]) -> list[list[int]]:
+def _kinds(positions: Iterable[int], same: Callable[[int, int], bool]) -> list[list[int]]:
+    """Group positions by an equivalence, comparing each with the first of every group."""
+    kinds: list[list[int]] = []
+    for i in positions:
+        kind = next((kind for kind in kinds if same(kind[0], i)), None)
+        kinds.append([i]) if kind is None else kind.append(i)
+    return kinds
+
+
+def positions_by_label(labels: Sequence[int]) -> list[list[int]]:
     """List the positions of equal labels, by their first position."""
     groups: dict[int, list[int]] = {}
     for i, label in enumerate(labels):

@@ -14,6 +14,7 @@ from mpsn.complexes.graphs import as_graph
 from mpsn.complexes.operators import Kind
 from mpsn.errors import ColoringError
 from mpsn.lifting import clique_complexes
+from mpsn.wl.graphs import bare
 from mpsn.wl.palette import Palette
 from mpsn.wl.refinement import Refinement
 from mpsn.wl.simplices import swl
@@ -134,7 +135,8 @@ class SWLKernel(_ColorCounts):
         self.initial = initial
 
     def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
-        complexes = clique_complexes(graphs, self.max_dim)
+        plain = graphs if self.initial == "features" else bare(graphs)
+        complexes = clique_complexes(plain, self.max_dim)
         return swl(
             complexes, self.adjacencies, initial=self.initial, rounds=rounds, palette=palette
         )

@@ -8,7 +8,7 @@ from mpsn.complexes.operators import Kind
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.lifting import clique_complexes
 from mpsn.wl.graphs import bare, read
-from mpsn.wl.isomorphism import grouped, isomorphic, isomorphism_classes
+from mpsn.wl.isomorphism import isomorphic, isomorphism_classes, positions_by_label
 from mpsn.wl.refinement import Refinement
 from mpsn.wl.relations import ADJACENCIES
 from mpsn.wl.simplices import swl
@@ -34,8 +34,10 @@ TESTS: dict[str, Test] = {
     "swl-all": _swl(*ADJACENCIES),
 }
 
-
 LADDER = ("wl", "2-wl", "3-wl", "2-fwl", "swl")  # what takes at most n^3 steps on graphs
+
+VERDICTS = {True: "told apart", False: "not told apart", None: "not run"}
+TRUTHS = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
 
 
 @dataclass(frozen=True)
@@ -68,20 +70,21 @@ class Comparison:
     isomorphic: bool | None
 
     def __getitem__(self, test: str) -> Verdict:
-        return {verdict.test: verdict for verdict in self.verdicts}[test]
+        found = {verdict.test: verdict for verdict in self.verdicts}
+        if test not in found:
+            raise ColoringError(f"Expected a test that was run, {', '.join(found)}, got {test!r}.")
+        return found[test]
 
     def __iter__(self) -> Iterator[Verdict]:
         return iter(self.verdicts)
 
     def __str__(self) -> str:
-        words = {True: "told apart", False: "not told apart", None: "not run"}
         lines = [f"{'test':<8} {'verdict':<15} round  dim"]
         for v in self.verdicts:
             cells = ["-" if cell is None else str(cell) for cell in (v.round, v.dim)]
-            row = f"{v.test:<8} {words[v.distinguished]:<15} {cells[0]:<6} {cells[1]:<4}{v.note}"
+            row = f"{v.test:<8} {VERDICTS[v.distinguished]:<15} {cells[0]:<6} {cells[1]:<4}{v.note}"
             lines.append(row.rstrip())
-        truth = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
-        return "\n".join([*lines, f"truth    {truth[self.isomorphic]}"])
+        return "\n".join([*lines, f"truth    {TRUTHS[self.isomorphic]}"])
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,10 @@ class Classes:
         """Positions of isomorphic graphs; None if a graph is too large for an exact check."""
         if self.graphs and int(read(self.graphs).ptr.diff().max()) > SMALL:
             return None
-        return isomorphism_classes(self.graphs)
+        try:
+            return isomorphism_classes(self.graphs)
+        except TooLargeError:
+            return None
 
     @property
     def pairs(self) -> int:
@@ -137,10 +143,17 @@ def compare(
         swl      told apart      0      2
         truth    not isomorphic
     """
-    check_tests(tests)
+    check_tests(tests, max_dim)
     sizes = read([G, H]).ptr.diff()
     verdicts = tuple(_verdict(test, [G, H], max_dim) for test in tests)
-    return Comparison(verdicts, isomorphic(G, H) if int(sizes.max()) <= SMALL else None)
+    return Comparison(verdicts, _truth(G, H) if int(sizes.max()) <= SMALL else None)
+
+
+def _truth(G: object, H: object) -> bool | None:
+    try:
+        return isomorphic(G, H)
+    except TooLargeError:
+        return None
 
 
 def _verdict(test: str, graphs: list[object], max_dim: int | None) -> Verdict:
@@ -171,16 +184,17 @@ def equivalence_classes(
         >>> mpsn.wl.equivalence_classes(graphs, "wl").groups
         [[0, 1], [2]]
     """
-    check_tests([test])
+    check_tests([test], max_dim)
     if not graphs:
         return Classes(test, [], graphs)
     labels = TESTS[test](graphs, max_dim).classes()
-    return Classes(test, grouped(labels.tolist()), graphs)
+    return Classes(test, positions_by_label(labels.tolist()), graphs)
 
 
-def check_tests(tests: Sequence[str]) -> None:
-    """Refuse names that no test has."""
+def check_tests(tests: Sequence[str], max_dim: int | None) -> None:
+    """Refuse names that no test has, and a dimension that no complex has, needed or not."""
     unknown = [test for test in tests if test not in TESTS]
     if unknown or isinstance(tests, str):
         got = tests if isinstance(tests, str) else ", ".join(map(str, unknown))
         raise ColoringError(f"Expected tests among {', '.join(TESTS)}, got {got}.")
+    clique_complexes([], max_dim)

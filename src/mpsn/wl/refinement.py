@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -56,8 +57,9 @@ class Refinement:
     def histograms(self) -> list[Histogram]:
         """Per complex, per dimension, how many simplices have which color in the last round.
 
-        Two complexes have equal histograms exactly if the test cannot tell them apart, also if
-        they were refined one after another with one palette.
+        Two complexes refined together until stable have equal histograms exactly if the test cannot
+        tell them apart. Of two refined one after another with one palette, compare
+        ``histograms_at(min(one.rounds, two.rounds))``: colors of different rounds never agree.
         """
         return self.histograms_at(self.rounds)
 
@@ -170,8 +172,11 @@ def refine(
         rounds: How many rounds to run; until stable unless said.
         palette: Palette to take colors from and add them to.
     """
-    if rounds is not None and rounds < 0:
-        raise ColoringError(f"Expected rounds >= 0, or None to run until stable, got {rounds}.")
+    whole = isinstance(rounds, (int, np.integer)) and not isinstance(rounds, bool)
+    if rounds is not None and (not whole or rounds < 0):
+        raise ColoringError(
+            f"Expected rounds >= 0 as an integer, or None to run until stable, got {rounds!r:.40}."
+        )
     painter, limit = Painter(palette), room(ptr[0].device)
     now = [
         painter.name(k, ids, len(keys), lambda k=k: initial[k].keys)  # type: ignore[misc]

@@ -1,6 +1,6 @@
 """The simplicial Weisfeiler-Lehman test."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, cast
 
 from torch import Tensor
@@ -52,9 +52,19 @@ def swl(
         >>> r.histograms[0] == r.histograms[1]
         False
     """
+    if not isinstance(initial, Sequence) or (
+        isinstance(initial, str) and initial not in ("dimension", "features")
+    ):
+        raise ColoringError(
+            f"Expected initial 'dimension', 'features' or tensors, got {initial!r:.60}; put "
+            f"tensors into a list, one per dimension."
+        )
     union = _union(complexes, with_features=initial == "features")
-    unknown = [name for name in adjacencies if name not in ADJACENCIES]
-    if unknown or isinstance(adjacencies, str):
+    if (
+        not isinstance(adjacencies, Collection)
+        or isinstance(adjacencies, str)
+        or any(name not in ADJACENCIES for name in adjacencies)
+    ):
         raise ColoringError(
             f"Expected adjacencies among {', '.join(ADJACENCIES)}, got {adjacencies!r:.60}; "
             f"name them in a tuple."
@@ -99,13 +109,13 @@ def _initial(K: SimplicialComplex, how: object) -> tuple[list[Initial], dict[int
     levels = range(len(K._ptr))
     if how == "dimension":
         return [start.uniform(K.count(k), K.device) for k in levels], dict.fromkeys(levels, how)
-    if isinstance(how, str) and how != "features":
-        raise ColoringError(f"Expected initial 'dimension', 'features' or tensors, got {how!r}.")
     given = list(K.x if how == "features" else cast("Sequence[Tensor | None]", how))
     rows = given + [None] * (len(levels) - len(given))
     for k in levels:
         row = rows[k]
-        if row is not None and (not isinstance(row, Tensor) or len(row) != K.count(k)):
+        if row is not None and (
+            not isinstance(row, Tensor) or row.dim() == 0 or len(row) != K.count(k)
+        ):
             raise ColoringError(
                 f"Expected initial colors of dimension {k} as a tensor of {K.count(k)} rows, one "
                 f"per simplex, got {row!r:.60}."

@@ -6,6 +6,7 @@ The two are one step apart: (k+1)-WL tells apart exactly what k-FWL does, so 3-W
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -67,7 +68,7 @@ def kwl(
         >>> r.classes().unique().tolist()
         [0, 1]
     """
-    clean = _read(graphs, k)
+    clean, k = _read(graphs, k)
     _check_size(clean, f"{k}-WL", k, k, 32 * k + 160, max_bytes)
     tuples = _tuples(clean, k)
     lines = [_lines(tuples, k, j) for j in range(k)]
@@ -108,7 +109,7 @@ def kfwl(
         >>> r.classes().unique().tolist()
         [0, 1]
     """
-    clean = _read(graphs, k)
+    clean, k = _read(graphs, k)
     _check_size(clean, f"{k}-FWL", k, k + 1, 20 * k + 20, max_bytes)
     tuples = _tuples(clean, k)
     ptr = torch.nn.functional.pad(tuples.size.cumsum(0), (1, 0))
@@ -127,12 +128,12 @@ def kfwl(
     return _refine(f"{k}-fwl", clean, tuples, k, signatures, rounds, palette)
 
 
-def _read(graphs: object, k: int) -> CleanGraphs:
-    if not isinstance(k, int) or k not in (2, 3):
+def _read(graphs: object, k: int) -> tuple[CleanGraphs, int]:
+    if not isinstance(k, (int, np.integer)) or k not in (2, 3):
         raise ColoringError(
             f"Expected k = 2 or 3, got {k!r}; for k = 1 use mpsn.wl.wl, larger k are not feasible."
         )
-    return read(graphs)
+    return read(graphs), int(k)
 
 
 def _check_size(

@@ -42,10 +42,10 @@ def wl(
     """
     clean = read(graphs)
     sizes, where = clean.ptr.diff().tolist(), clean.edges.device
-    if colors is None:
+    if colors is None or not sizes:
         initial, kind = start.uniform(sum(sizes), where), "none"
     else:
-        initial, kind = start.of_vertices([colors] if is_one(graphs) else list(colors), sizes)
+        initial, kind = start.of_vertices([colors] if is_one(graphs) else colors, sizes)
     if palette is not None:
         palette.adopt("wl", {0: kind})
     ends = torch.cat([clean.edges, clean.edges.flip(1)])  # (2E, 2): receiver, sender
