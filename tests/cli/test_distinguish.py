@@ -120,8 +120,11 @@ def test_errors_are_one_line_and_exit_2(mpsn, tmp_path):
         ([path, "--plot", "x.png"], "two graphs to compare and plot"),
         (["hexagon", "prism", "--tests", "wl,4-wl"], "2-fwl, 3-fwl, swl, swl-all, got 4-wl"),
         (["hexagon", empty], "at least one vertex"),
-        (["hexagon", "prism", "--tests", "wl", "--max-dim", -3], "Expected max_dim >= 0"),
-        ([path, "--tests", "wl", "--max-dim", -3], "Expected max_dim >= 0"),
+        (
+            ["hexagon", "prism", "--tests", "wl", "--max-dim", -3],
+            "Expected max_dim as an integer >= 0",
+        ),
+        ([path, "--tests", "wl", "--max-dim", -3], "Expected max_dim as an integer >= 0"),
         (["a[/b].g6", "[red]prism"], "got 'a[/b].g6'"),
     ]:
         code, out, err = mpsn("distinguish", *arguments)

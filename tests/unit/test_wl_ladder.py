@@ -43,9 +43,9 @@ def test_max_dim_limits_what_swl_sees():
 
 def test_a_bad_dimension_is_refused_even_if_no_test_lifts():
     pair = [nx.path_graph(2), nx.path_graph(2)]
-    with pytest.raises(MPSNError, match="Expected max_dim >= 0"):
+    with pytest.raises(MPSNError, match="Expected max_dim as an integer >= 0"):
         compare(*pair, ["wl"], max_dim=-3)
-    with pytest.raises(MPSNError, match="Expected max_dim >= 0"):
+    with pytest.raises(MPSNError, match="Expected max_dim as an integer >= 0"):
         equivalence_classes(pair, "wl", max_dim=-3)
 
 
