@@ -176,6 +176,36 @@ def test_bad_bounds():
         bounds.mpsn_lower([np.eye(2)], [np.ones((2, 1))], 1, 3)
 
 
+def test_bounds_of_numpy_sizes_are_exact():
+    expected = bounds.scnn((30, 30, 10), 3, 30)
+    assert expected == 872**70
+    assert bounds.scnn(np.array([30, 30, 10]), np.int64(3), np.array([30] * 3)) == expected
+    for bound in (bounds.mpsn_upper, bounds.mpsn_trivial):
+        found = bound(np.array([30, 30, 10]), np.int32(3), np.int64(30))
+        assert type(found) is int
+        assert found == bound((30, 30, 10), 3, 30)
+    assert bounds.gnn(np.int64(70), np.uint8(3), np.int64(30)) == expected
+    assert bounds.mpsn_lower([np.eye(2)], [np.eye(2)], np.int64(1), np.int64(3)) == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: bounds.dense(2.0, 3), r"an integer inputs >= 0, got 2\.0"),
+        (lambda: bounds.gnn(3, "1", 3), r"an integer inputs\[0\] >= 0, got '1'"),
+        (lambda: bounds.scnn((3, 1.5), 1, 3), r"an integer counts\[1\] >= 0, got 1\.5"),
+        (lambda: bounds.scnn(3, 1, 3), r"integers counts >= 0, got 3"),
+        (lambda: bounds.scnn((3, 3), 1.5, 3), r"integers inputs >= 0, got 1\.5"),
+        (lambda: bounds.mpsn_upper((3,), 1, None), r"an integer outputs >= 0, got None"),
+        (lambda: bounds.mpsn_trivial((3,), 1, 2.0), r"an integer outputs >= 0, got 2\.0"),
+        (lambda: bounds.mpsn_lower([np.eye(2)], [np.eye(2)], 1, 3.0), r"an integer outputs"),
+    ],
+)
+def test_sizes_that_are_no_integers(call, message):
+    with pytest.raises(MPSNError, match=message):
+        call()
+
+
 def area(polygon):
     x, y = polygon.T
     return abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2
