@@ -199,7 +199,9 @@ def _drawing(target: Path) -> Iterator[None]:
     except MPSNError:
         raise
     except ImportError as error:
-        raise MPSNError("Expected matplotlib for --plot; pip install 'mpsn[plot]'.") from error
+        raise MPSNError(
+            "Expected matplotlib for --plot, got none; pip install matplotlib."
+        ) from error
     except (OSError, ValueError) as error:
         raise FileError(f"Expected to write a picture to {target}, got {error}.") from error
 

@@ -53,4 +53,4 @@ def test_a_picture_that_cannot_be_drawn_is_one_line(mpsn, monkeypatch, tmp_path)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, out, err = mpsn("reproduce", "regions", "--plot", tmp_path / "figures")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "error: Expected matplotlib for --plot; pip install" in err
+    assert "error: Expected matplotlib for --plot, got none; pip install matplotlib." in err
