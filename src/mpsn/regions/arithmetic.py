@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 TOLERANCE = 1e-10
 NEAR = 30 * TOLERANCE  # differences below are told
 MAX_SPREAD = 1e6  # of the sizes of biases; beyond, rounding may pass for a difference
-MAX_TABLE = 2**22  # numbers in a table of all pairs of rows
+MAX_TABLE = 2**12  # numbers in a table of all pairs of rows; for more, sorting is faster
 
 
 def _at_infinity(rows: NDArray[Any]) -> NDArray[Any]:
