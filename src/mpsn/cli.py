@@ -3,7 +3,8 @@
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
@@ -189,23 +190,35 @@ def _print_notes(notes: Iterable[tuple[str, str]]) -> None:
             Console(soft_wrap=True).print(escape(f"{test}: {note}"), highlight=False)
 
 
-def _plot(graphs: list[Graph], names: list[str], max_dim: int | None, file: Path) -> None:
+@contextmanager
+def _drawing(target: Path) -> Iterator[None]:
+    """Turn what goes wrong with --plot into errors of one line."""
     try:
+        yield
+    except MPSNError:
+        raise
+    except ImportError as error:
+        raise MPSNError(
+            "Expected matplotlib for --plot, got none; pip install matplotlib."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"Expected to write a picture to {target}, got {error}.") from error
+
+
+def _plot(graphs: list[Graph], names: list[str], max_dim: int | None, file: Path) -> None:
+    with _drawing(file):
         from matplotlib import pyplot as plt
 
         from mpsn.plotting import draw_stable_colors
-    except ImportError as error:
-        raise MPSNError("Expected matplotlib for --plot; pip install 'mpsn[plot]'.") from error
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4.5))
-    draw_stable_colors(list(clique_complexes(graphs, max_dim)), axes)
-    for ax, name in zip(axes, names, strict=True):
-        ax.set_title(name)
-    try:
-        figure.savefig(file, bbox_inches="tight")
-    except (OSError, ValueError) as error:
-        raise FileError(f"Expected to write a picture to {file}, got {error}.") from error
-    finally:
-        plt.close(figure)
+
+        figure, axes = plt.subplots(1, 2, figsize=(9, 4.5))
+        draw_stable_colors(list(clique_complexes(graphs, max_dim)), axes)
+        for ax, name in zip(axes, names, strict=True):
+            ax.set_title(name)
+        try:
+            figure.savefig(file, bbox_inches="tight")
+        finally:
+            plt.close(figure)
 
 
 def _print_rows(rows: list[dict[str, Any]], title: str, most: int = 40) -> None:
@@ -241,7 +254,10 @@ def reproduce_regions(
     """
     from mpsn.experiments import regions
 
-    paths = regions.draw(plot) if plot else []
+    paths = []
+    if plot:
+        with _drawing(plot):
+            paths = regions.draw(plot)
     rows = []
     with Console(stderr=True).status("counting") as status:
         for row in regions.sweep(seeds):

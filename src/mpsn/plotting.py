@@ -1,6 +1,6 @@
 """Pictures: functions that take ``ax`` and return ``ax``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import networkx as nx
@@ -9,11 +9,12 @@ import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
-from numpy.typing import ArrayLike
-from torch import Tensor
+from numpy.typing import ArrayLike, NDArray
 
 from mpsn.complexes import SimplicialComplex
+from mpsn.errors import ComplexError
 from mpsn.regions import Slice
+from mpsn.regions.arrangement import plain
 from mpsn.wl import swl
 
 
@@ -21,26 +22,25 @@ def draw_complex(
     K: SimplicialComplex,
     ax: Axes | None = None,
     *,
-    positions: ArrayLike | None = None,
-    colors: Sequence[Tensor | None] = (),
+    positions: ArrayLike | Mapping[int, ArrayLike] | None = None,
+    colors: Sequence[ArrayLike | None] = (),
 ) -> Axes:
     """Draw vertices, edges and triangles in the plane.
 
     Args:
         K: The complex; simplices of dimension above 2 show by their triangles.
         ax: Where to draw; a new figure unless said.
-        positions: Point of each vertex, (n_0, 2); a spring layout of each component with a fixed
-            seed unless said.
+        positions: Point of each vertex, (n_0, 2) or a dictionary, as networkx layouts are; a spring
+            layout of each component with a fixed seed unless said.
         colors: Per dimension 0, 1, 2, the number of a color for each simplex, (n_k,), or None.
     """
-    ax = ax or plt.subplots()[1]
     if positions is None:
         graph: nx.Graph[int] = nx.Graph(K.simplices(1).tolist())
         graph.add_nodes_from(range(K.num_nodes))
-        layout = _layout(graph)
-        positions = [layout[i] for i in range(K.num_nodes)]
-    points = np.asarray(positions, dtype=float).reshape(-1, 2)
-    paint = [_paint(colors[k] if k < len(colors) else None, k) for k in range(3)]
+        positions = _layout(graph)
+    points = _points(positions, K.num_nodes)
+    paint = [_paint(colors[k] if k < len(colors) else None, k, K.count(k)) for k in range(3)]
+    ax = ax or plt.subplots()[1]
     triangles, edges = (points[K.simplices(k).cpu().numpy()] for k in (2, 1))
     ax.add_collection(PolyCollection(list(triangles), facecolors=paint[2], alpha=0.35, zorder=1))
     ax.add_collection(LineCollection(list(edges), colors=paint[1], linewidths=1.4, zorder=2))
@@ -113,7 +113,32 @@ def draw_regions(cut: Slice, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _paint(numbers: Tensor | None, k: int) -> Any:
+def _points(positions: Any, n: int) -> NDArray[np.float64]:
+    if isinstance(positions, Mapping):
+        missing = [i for i in range(n) if i not in positions]
+        if missing:
+            raise ComplexError(
+                f"Expected positions of the vertices 0, ..., {n - 1}, got none of {missing[0]}."
+            )
+        positions = [positions[i] for i in range(n)]
+    try:
+        points = np.asarray(plain(positions), dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ComplexError(f"Expected positions of shape ({n}, 2), got {error}.") from error
+    if points.shape != (n, 2) and (n or points.size):
+        raise ComplexError(
+            f"Expected positions of shape ({n}, 2), one point a vertex, got {points.shape}."
+        )
+    return points.reshape(n, 2)
+
+
+def _paint(numbers: Any, k: int, n: int) -> Any:
     if numbers is None:
         return ("#1f2f4f", "#51658a", "#f28e2b")[k]
-    return plt.get_cmap("tab20")(numbers.cpu().numpy() % 20)
+    numbers = np.asarray(plain(numbers))
+    if numbers.shape != (n,) or (numbers.dtype.kind not in "iub" and n):
+        raise ComplexError(
+            f"Expected colors[{k}] to be {n} integers, one per simplex of dimension {k}, got "
+            f"shape {numbers.shape} of {numbers.dtype}."
+        )
+    return plt.get_cmap("tab20")(numbers.astype(int) % 20)

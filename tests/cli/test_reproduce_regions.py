@@ -1,6 +1,7 @@
 """`mpsn reproduce regions` as a user runs it."""
 
 import json
+import sys
 
 import pytest
 
@@ -40,3 +41,16 @@ def test_json_and_figures(mpsn, monkeypatch, tmp_path):
 @pytest.mark.parametrize("arguments", [("--seeds", 0), ("--plot",)])
 def test_bad_arguments(mpsn, arguments):
     assert mpsn("reproduce", "regions", *arguments)[0] == 2
+
+
+def test_a_picture_that_cannot_be_drawn_is_one_line(mpsn, monkeypatch, tmp_path):
+    file = tmp_path / "taken"
+    file.touch()
+    for place in (file, file / "inside"):
+        code, out, err = mpsn("reproduce", "regions", "--plot", place)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert f"error: Expected to write a picture to {place}, got" in err
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = mpsn("reproduce", "regions", "--plot", tmp_path / "figures")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "error: Expected matplotlib for --plot, got none; pip install matplotlib." in err

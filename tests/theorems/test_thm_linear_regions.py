@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpsn import SimplicialComplex
+from mpsn.errors import MPSNError
 from mpsn.experiments.regions import HOLLOW, TRIANGLE, layer, matrix, populated_matrix
 from mpsn.regions import bounds, count, layer_matrix
 
@@ -152,3 +153,20 @@ def test_populated_matrices_compose_with_the_linear_map():
     whole = layer_matrix(conv, HOLLOW, [1, 1])
     composed = layer_matrix(conv, HOLLOW, [1], populate=lambda x: [x, C @ x])
     np.testing.assert_allclose(composed, whole @ np.vstack([np.eye(3), C.numpy()]), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        torch.relu,
+        torch.abs,
+        lambda x: torch.relu(x) @ torch.ones(1, 2, dtype=x.dtype),  # an inner one
+        lambda x: 1e-10 * torch.relu(x),
+        lambda x: x.clamp(-1, 1),
+        lambda x: x + 1,
+    ],
+)
+def test_layers_that_bend_before_their_activation_are_refused(bend):
+    for K in SMALL.values():
+        with pytest.raises(MPSNError, match="linear before its activation"):
+            layer_matrix(lambda K, xs: [bend(xs[0])], K, [1])

@@ -1,10 +1,12 @@
 """Pictures are drawn where they are asked for, with what is in the complex."""
 
 import networkx as nx
+import pytest
 import torch
 from matplotlib import pyplot as plt
 
 from mpsn import SimplicialComplex, clique_complex, clique_complexes
+from mpsn.errors import ComplexError
 from mpsn.plotting import draw_complex, draw_stable_colors
 
 
@@ -29,6 +31,36 @@ def test_positions_and_colors():
     assert (faces[1] == faces[2]).all()
     assert (faces[0] != faces[1]).any()
     plt.close("all")
+
+
+def test_positions_as_networkx_gives_them():
+    graph = nx.path_graph(3)
+    layout = nx.circular_layout([2, 0, 1])
+    ax = draw_complex(clique_complex(graph), positions=layout, colors=[[0, 1, 2]])
+    points = ax.collections[2].get_offsets()
+    assert points.tolist() == [layout[i].tolist() for i in range(3)]
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"positions": torch.zeros(2, 3)}, r"positions of shape \(3, 2\), .*, got \(2, 3\)"),
+        ({"positions": torch.zeros(4, 2)}, r"got \(4, 2\)"),
+        ({"positions": [0.0] * 6}, r"got \(6,\)"),
+        ({"positions": [[0.0], [0.0, 1.0], [1.0, 1.0]]}, r"positions of shape \(3, 2\)"),
+        ({"positions": {0: (0, 0), 2: (1, 1)}}, r"vertices 0, ..., 2, got none of 1"),
+        ({"positions": {i: (0, 0, i) for i in range(3)}}, r"got \(3, 3\)"),
+        ({"colors": [torch.tensor([0, 1])]}, r"colors\[0\] to be 3 integers, .* shape \(2,\)"),
+        ({"colors": [None, torch.zeros(3, 1)]}, r"colors\[1\] to be 3 integers"),
+        ({"colors": [None, None, [0.5]]}, r"colors\[2\] to be 1 integers.* of float64"),
+        ({"colors": torch.tensor([0, 1, 1])}, r"colors\[0\] .* got shape \(\)"),
+    ],
+)
+def test_bad_positions_and_colors(arguments, message):
+    with pytest.raises(ComplexError, match=message):
+        draw_complex(clique_complex(nx.complete_graph(3)), **arguments)
+    assert not plt.get_fignums()
 
 
 def test_draws_the_empty_complex():

@@ -6,12 +6,20 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from mpsn.errors import MPSNError, TooLargeError
-from mpsn.regions import CloseCallWarning, bounds, characteristic_polynomial, count, slice2d
+from mpsn.regions import (
+    CloseCallWarning,
+    arithmetic,
+    bounds,
+    characteristic_polynomial,
+    count,
+    slice2d,
+)
 
 entries = st.integers(-2, 2)
 matrices = st.integers(1, 4).flatmap(
@@ -95,6 +103,94 @@ def test_zero_parallel_and_repeated_rows():
     assert count([[1e-30, 0], [0, 1e30]], exact=True) == 4
 
 
+exponents = st.integers(-30, 30)
+
+
+@settings(max_examples=200)
+@given(matrices, st.data())
+def test_the_scale_of_a_row_does_not_matter(W, data):
+    powers = [data.draw(exponents) for _ in W]
+    scaled = [[entry * 10.0**p for entry in row] for row, p in zip(W, powers, strict=True)]
+    truth = [[entry * Fraction(10) ** p for entry in row] for row, p in zip(W, powers, strict=True)]
+    assert count(scaled) == count(truth, exact=True) == count(W, exact=True)
+
+
+@settings(max_examples=200)
+@given(matrices, st.data())
+def test_the_scale_of_biases_and_inputs_does_not_matter(W, data):
+    biases, powers = [data.draw(entries) for _ in W], [data.draw(exponents) for _ in W]
+    whole = data.draw(exponents)
+    scaled = [[entry * 10.0**p for entry in row] for row, p in zip(W, powers, strict=True)]
+    b = [entry * 10.0 ** (p + whole) for entry, p in zip(biases, powers, strict=True)]
+    assert count(scaled, b) == count(W, biases, exact=True)
+
+
+def test_the_least_and_the_largest_numbers():
+    W = np.random.default_rng(0).standard_normal((5, 3))
+    assert count(1e-13 * W) == count(1e300 * W) == count(W) == 22
+    assert count([[1e-13, 0], [0, 1]]) == 4
+    assert count([[5e-324, 0], [0, 1.7e308]]) == 4
+    assert count([[1.0]], [1e13]) == count([[1e-300]], [1e300]) == 2
+    assert count([[1.0], [1.0], [1.0]], [0.0, 1.0, 1e5]) == 4
+    assert count([[0.0]], [1e-13]) == 1
+
+
+@given(matrices, st.data())
+def test_biases_too_different_in_size_are_told(W, data):
+    b = [data.draw(entries) * Fraction(10) ** data.draw(exponents) for _ in W]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = count(W, b)
+    assert told or found == count(W, b, exact=True)
+    with pytest.warns(CloseCallWarning, match=r"biases whose sizes differ by a factor of 1e\+13"):
+        count(np.ones((3, 1)), [1.0, 2.0, 1e13])
+
+
+def test_many_rows():
+    W = np.random.default_rng(0).standard_normal((20_000, 12))
+    with pytest.raises(TooLargeError, match="20000 hyperplanes of rank 12"):
+        count(W)
+    angles = np.random.default_rng(0).permutation(30_000) * np.pi / 30_000
+    assert count(np.column_stack([np.cos(angles), np.sin(angles)])) == 60_000
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_repeats_among_many_rows_are_those_found_by_comparing_all(n, monkeypatch):
+    rng = np.random.default_rng(n)
+    rows = rng.integers(-2, 3, (400, n)) * 10.0 ** rng.integers(-30, 30, (400, 1))
+    rows = np.concatenate([rows, -rows[rng.permutation(400)] / 3])
+    rows[:200] *= 1 + 1e-14 * rng.standard_normal((200, n))
+    found = []
+    for most in (0, 10**9):
+        monkeypatch.setattr(arithmetic, "MAX_TABLE", most)
+        found.append(count(rows) if n < 7 else len(arithmetic.Float()._distinct(rows * 1e30)))
+    assert found[0] == found[1]
+
+
+def test_close_calls_among_many_rows_are_told(monkeypatch):
+    monkeypatch.setattr(arithmetic, "MAX_TABLE", 0)
+    test_close_calls_are_told()
+
+
+def test_tensors():
+    linear = torch.nn.Linear(3, 5)
+    W, b = linear.weight.tolist(), linear.bias.tolist()
+    assert count(linear.weight) == count(W) == 22
+    assert count(linear.weight, linear.bias, exact=True) == count(W, b) == 26
+    assert characteristic_polynomial(linear.weight) == characteristic_polynomial(W)
+    assert count(torch.eye(3, dtype=torch.bfloat16).to_sparse()) == 8
+    assert slice2d(linear.weight, linear.bias).regions == slice2d(W, b).regions
+    assert slice2d(linear.weight, origin=linear.weight[0], directions=linear.weight[1:3]).regions
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble, np.int8, np.int64])
+def test_exact_counts_of_numpy_numbers(kind):
+    W = [[kind(100), kind(50)], [kind(2), kind(1)], [kind(3), kind(7)]]
+    assert count(W, exact=True) == count(np.array(W), exact=True) == 4
+    large = [[np.int64(2**62), np.int64(2**62 - 1)], [np.int64(2**61), np.int64(2**61)]]
+    assert count(large, exact=True) == 4
+
+
 def test_fractions_are_taken_as_they_are():
     third = Fraction(1, 3)
     assert count([[third, 1], [1, 3]], exact=True) == 2
@@ -138,44 +234,6 @@ def test_endless_counts_are_refused_with_the_estimate():
     assert count(np.kron(np.eye(60), [[1.0], [2.0]])) == 2**60  # large, but a product
 
 
-@given(st.integers(0, 6), st.integers(0, 8))
-def test_dense_bounds(n, m):
-    expected = (
-        1
-        if 0 in (n, m)
-        else 2
-        * sum(
-            np.prod(range(m - j, m), dtype=int) // max(1, np.prod(range(1, j + 1), dtype=int))
-            for j in range(n)
-        )
-    )
-    assert bounds.dense(n, m) == expected
-
-
-def test_bounds_of_the_triangle_example():
-    counts = (3, 3, 1)
-    assert bounds.gnn(3, 1, 3) == 8
-    assert bounds.scnn(counts, 1, 3) == 2**7
-    assert bounds.mpsn_upper(counts, 1, 3) == (2 * (1 + 2)) ** 3 * (2 * 4) ** 3 * (2 * 3)
-    assert bounds.mpsn_trivial(counts, 1, 3) == 120_920
-    assert bounds.scnn([3], [2], [4]) == bounds.gnn(3, 2, 4)
-    assert bounds.gnn(2, 1, 3, affine=True) == 16
-    assert bounds.mpsn_upper((2, 1), (1, 2), 5, affine=True) == bounds.dense(3, 5, affine=True) ** 3
-
-
-def test_bad_bounds():
-    with pytest.raises(MPSNError, match=r"one width per dimension \(3\), got 2"):
-        bounds.scnn((3, 3, 1), [1, 1], 3)
-    with pytest.raises(MPSNError, match="outputs >= 0, got -1"):
-        bounds.dense(1, -1)
-    with pytest.raises(MPSNError, match=r"counts\[1\] >= 0"):
-        bounds.mpsn_upper((3, -3), 1, 3)
-    with pytest.raises(MPSNError, match=r"Expected d_1 >= d_0 for the lower bound, got 1 < 2"):
-        bounds.mpsn_lower([np.eye(2)], [np.eye(2)], [2, 1], 3)
-    with pytest.raises(MPSNError, match=r"rank \(O_0\)_C >= rank \(M_0\)_C"):
-        bounds.mpsn_lower([np.eye(2)], [np.ones((2, 1))], 1, 3)
-
-
 def area(polygon):
     x, y = polygon.T
     return abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2
@@ -207,7 +265,19 @@ def test_slices_that_are_given():
     assert slice2d([[1, 0], [1, 0]], [0, 1], origin=[0, 0], directions=np.eye(2)).regions == 3
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-13, 1e100])
+def test_slices_of_any_scale(scale):
+    W = np.random.default_rng(0).standard_normal((6, 3))
+    assert slice2d(scale * W).regions == slice2d(W).regions == 22
+    plane, point = [[0.1, 0.2, -0.1]], [0.1, 0.1, 0.3]  # a point of the plane, but for rounding
+    assert np.dot(plane[0], point) != 0
+    assert slice2d(scale * np.array(plane), origin=point).lines[0, 2] == 0
+
+
 def test_bad_slices():
+    for b in (1.0, [1.0], [1.0] * 4, [[1.0]] * 3, [1.0, 2.0, np.nan]):
+        with pytest.raises(MPSNError, match=r"biases b of shape \(3,\), got"):
+            slice2d(np.eye(3), b)
     with pytest.raises(MPSNError, match="N >= 2"):
         slice2d([[1.0]])
     with pytest.raises(MPSNError, match="two independent directions"):

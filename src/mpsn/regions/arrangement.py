@@ -12,17 +12,16 @@ merged, and two dimensions need no recursion. The work follows the number of reg
 
 import warnings
 from collections.abc import Callable
-from fractions import Fraction
-from math import comb, gcd, lcm
+from math import comb
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from mpsn.errors import MPSNError, TooLargeError
+from mpsn.regions.arithmetic import Exact, Float
 
-TOLERANCE = 1e-10
 MAX_STEPS = 10**8
 SECONDS_PER_STEP = 4e-5
 
@@ -30,21 +29,22 @@ Rows = Any  # float64 array (m, n), or list of m integer tuples
 
 
 class CloseCallWarning(UserWarning):
-    """A decision between equal and different rows was near the tolerance."""
+    """Rows so near each other, or biases so different in size, that rounding may decide."""
 
 
 def count(W: ArrayLike, b: ArrayLike | None = None, *, exact: bool = False) -> int:
     r"""Return the number of linear regions of x ↦ relu(W x + b), exactly.
 
     Lemma "whitney" of the paper, computed in time that follows the number of regions. Zero rows
-    cut nothing; parallel rows cut once.
+    cut nothing; parallel rows cut once; the scale of a row does not matter.
 
     Args:
         W: Normals of the hyperplanes, (M, N).
         b: Biases (M,); none for a central arrangement.
         exact: Compute with rational numbers: every float is taken for the fraction it is. In
             floating point, rows (of length one) that differ by less than 1e-10 are taken for equal,
-            and a :class:`CloseCallWarning` tells when a difference came near that.
+            and a :class:`CloseCallWarning` tells when a difference came near that, or when
+            biases, each beside its row, differ in size by a factor above 1e6.
 
     Example:
         >>> mpsn.regions.count([[1, 0], [0, 1], [1, 1]])
@@ -73,17 +73,16 @@ def characteristic_polynomial(
 
 def _whitney_numbers(W: ArrayLike, b: ArrayLike | None, exact: bool) -> list[int]:
     rows = _read(W, b)
-    arithmetic = _Exact() if exact else _Float()
-    parts = arithmetic.components(rows)
+    arithmetic = Exact() if exact else Float()
+    parts = arithmetic.components(rows, affine=b is not None)
     for part in parts:
         _refuse_endless(part)
     numbers = [1]
     for part in parts:
         numbers = _multiply(numbers, _recurse(part, arithmetic.restrict))
-    if isinstance(arithmetic, _Float) and arithmetic.closest is not None:
+    if isinstance(arithmetic, Float) and arithmetic.doubt:
         warnings.warn(
-            f"the count rests on a difference of {arithmetic.closest:.1e}, near the tolerance "
-            f"{TOLERANCE:.0e}; use exact=True to be sure",
+            f"the count rests on {arithmetic.doubt}; use exact=True to be sure",
             CloseCallWarning,
             stacklevel=3,
         )
@@ -96,25 +95,35 @@ def _whitney_numbers(W: ArrayLike, b: ArrayLike | None, exact: bool) -> list[int
     return affine
 
 
+def plain(values: Any) -> Any:
+    """Return a torch tensor as a numpy array, anything else as it is."""
+    if not isinstance(values, torch.Tensor):
+        return values
+    dense = values.detach().to_dense().cpu()
+    return (dense.double() if dense.is_floating_point() else dense).numpy()
+
+
 def _read(W: ArrayLike, b: ArrayLike | None) -> NDArray[Any]:
-    rows = np.array(W, dtype=object)
+    """Return the rows as Python numbers; with biases, these are the last column."""
+    rows = np.array(plain(W), dtype=object)
     if rows.ndim != 2 or rows.size == 0:
         raise MPSNError(
             f"Expected a matrix W of shape (M, N) with entries, got shape {rows.shape}."
         )
     if b is not None:
-        column = np.array(b, dtype=object)
+        column = np.array(plain(b), dtype=object)
         if column.shape != (len(rows),):
             raise MPSNError(f"Expected biases b of shape ({len(rows)},), got {column.shape}.")
-        infinity = np.array([[0] * rows.shape[1] + [1]], dtype=object)
-        rows = np.concatenate([np.column_stack([rows, column]), infinity])
+        rows = np.column_stack([rows, column])
     try:
         finite = np.isfinite(rows.astype(float)).all()
     except (TypeError, ValueError, OverflowError) as error:
         raise MPSNError(f"Expected numbers in W and b, got {error}.") from error
     if not finite:
         raise MPSNError("Expected finite numbers in W and b, got NaN or infinity.")
-    return rows
+    item = np.frompyfunc(lambda e: e.item() if isinstance(e, np.generic) else e, 1, 1)
+    python: NDArray[Any] = item(rows)
+    return python
 
 
 def _recurse(rows: Rows, restrict: Callable[[Rows, Any], Rows]) -> list[int]:
@@ -149,131 +158,3 @@ def _multiply(a: list[int], b: list[int]) -> list[int]:
         for j, y in enumerate(b):
             out[i + j] += x * y
     return out
-
-
-def _connected(coordinates: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
-    """Return the rows of each connected part of a matrix's pattern of nonzero entries."""
-    m, n = coordinates.shape
-    pattern = np.zeros((m + n, m + n), dtype=bool)
-    pattern[:m, m:] = coordinates
-    parts, label = scipy.sparse.csgraph.connected_components(pattern, directed=False)
-    found = [np.flatnonzero(label[:m] == part) for part in range(parts)]
-    return [rows for rows in found if len(rows)]
-
-
-class _Float:
-    """Floating-point rows of length one, with a tolerance."""
-
-    def __init__(self) -> None:
-        self.closest: float | None = None
-
-    def components(self, rows: NDArray[Any]) -> list[NDArray[np.float64]]:
-        """Return the arrangement's direct summands, each in coordinates of its own rank."""
-        kept = self._distinct(rows.astype(float))
-        if len(kept) == 0:
-            return []
-        _, R, order = scipy.linalg.qr(kept.T, mode="economic", pivoting=True)
-        sizes = np.abs(np.diag(R))
-        self._note(sizes)
-        basis = order[: int((sizes > TOLERANCE).sum())]
-        coordinates = np.linalg.lstsq(kept[basis].T, kept.T, rcond=None)[0].T  # (m, rank)
-        self._note(np.abs(coordinates))
-        nonzero = np.abs(coordinates) > TOLERANCE
-        parts = []
-        for part in _connected(nonzero):
-            columns = nonzero[part].any(axis=0)
-            parts.append(self._distinct(coordinates[np.ix_(part, columns)]))
-        return parts
-
-    def restrict(self, rows: NDArray[np.float64], h: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the distinct traces of the rows in the hyperplane h, in one dimension less."""
-        p = int(np.argmax(np.abs(h)))
-        traces = rows - np.outer(rows[:, p] / h[p], h)
-        return self._distinct(np.delete(traces, p, axis=1))
-
-    def _distinct(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        length = np.linalg.norm(rows, axis=1)
-        self._note(length)
-        kept = length > TOLERANCE
-        rows = rows[kept] / length[kept, None]
-        side = np.where(rows @ rows.T < 0, -1.0, 1.0)
-        apart = np.abs(rows[:, None] - side[:, :, None] * rows).max(axis=2)  # (m, m)
-        apart = apart[np.tril_indices(len(rows), -1)]
-        self._note(apart)
-        repeated = np.zeros((len(rows), len(rows)), dtype=bool)
-        repeated[np.tril_indices(len(rows), -1)] = apart <= TOLERANCE
-        return rows[~repeated.any(axis=1)]
-
-    def _note(self, sizes: NDArray[np.float64]) -> None:
-        near = sizes[(sizes > TOLERANCE / 100) & (sizes < TOLERANCE * 30)]
-        if near.size:
-            size = float(near.min())
-            self.closest = size if self.closest is None else min(self.closest, size)
-
-
-class _Exact:
-    """Rows of coprime integers, the first of them positive."""
-
-    def components(self, rows: NDArray[Any]) -> list[list[tuple[int, ...]]]:
-        """Return the arrangement's direct summands, each in coordinates of its own rank."""
-        fractions = [[Fraction(entry) for entry in row] for row in rows]
-        kept = self._distinct([self._integers(row) for row in fractions])
-        if not kept:
-            return []
-        coordinates = np.array(
-            _reduced([list(map(Fraction, c)) for c in zip(*kept, strict=True)])
-        ).T
-        nonzero = coordinates != 0
-        parts = []
-        for part in _connected(nonzero):
-            columns = nonzero[part].any(axis=0)
-            block = coordinates[np.ix_(part, columns)]
-            parts.append(self._distinct([self._integers(row) for row in block]))
-        return parts
-
-    def restrict(self, rows: list[tuple[int, ...]], h: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """Return the distinct traces of the rows in the hyperplane h, in one dimension less."""
-        p = next(i for i, entry in enumerate(h) if entry)
-        return self._distinct(
-            [
-                [
-                    w * h[p] - row[p] * v
-                    for i, (w, v) in enumerate(zip(row, h, strict=True))
-                    if i != p
-                ]
-                for row in rows
-            ]
-        )
-
-    @staticmethod
-    def _integers(row: Any) -> list[int]:
-        scale = lcm(*(entry.denominator for entry in row))
-        return [int(entry * scale) for entry in row]
-
-    @staticmethod
-    def _distinct(rows: list[list[int]]) -> list[tuple[int, ...]]:
-        out: dict[tuple[int, ...], None] = {}
-        for row in rows:
-            divisor = gcd(*row)
-            if divisor:
-                first = next(entry for entry in row if entry)
-                divisor = divisor if first > 0 else -divisor
-                out[tuple(entry // divisor for entry in row)] = None
-        return list(out)
-
-
-def _reduced(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
-    """Return the nonzero rows of the reduced row echelon form."""
-    rank = 0
-    for column in range(len(matrix[0])):
-        pivot = next((i for i in range(rank, len(matrix)) if matrix[i][column]), None)
-        if pivot is None:
-            continue
-        matrix[rank], matrix[pivot] = matrix[pivot], matrix[rank]
-        matrix[rank] = [entry / matrix[rank][column] for entry in matrix[rank]]
-        for i, row in enumerate(matrix):
-            if i != rank and row[column]:
-                factor = row[column]
-                matrix[i] = [a - factor * b for a, b in zip(row, matrix[rank], strict=True)]
-        rank += 1
-    return matrix[:rank]

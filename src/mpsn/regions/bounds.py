@@ -5,9 +5,11 @@ meet in the origin, a *central* arrangement; with biases they need not, and ``af
 the bounds for that case.
 """
 
+import operator
 from collections.abc import Sequence
 from itertools import combinations
 from math import comb, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +28,7 @@ def dense(inputs: int, outputs: int, affine: bool = False) -> int:
         >>> mpsn.regions.bounds.dense(2, 3), mpsn.regions.bounds.dense(2, 3, affine=True)
         (6, 7)
     """
-    _check(inputs=inputs, outputs=outputs)
+    inputs, outputs = _size("inputs", inputs), _size("outputs", outputs)
     if affine:
         return sum(comb(outputs, j) for j in range(inputs + 1))
     if outputs == 0 or inputs == 0:
@@ -66,8 +68,9 @@ def scnn(
         >>> mpsn.regions.bounds.scnn((3, 3, 1), inputs=1, outputs=3)
         128
     """
-    d, m = _per_dimension(counts, inputs), _per_dimension(counts, outputs)
-    return prod(dense(d[n], m[n], affine) ** counts[n] for n in range(len(counts)))
+    S = _sizes("counts", counts)
+    d, m = _per_dimension(S, "inputs", inputs), _per_dimension(S, "outputs", outputs)
+    return prod(dense(d[n], m[n], affine) ** S[n] for n in range(len(S)))
 
 
 def mpsn_upper(
@@ -81,10 +84,9 @@ def mpsn_upper(
         >>> mpsn.regions.bounds.mpsn_upper((3, 3, 1), inputs=1, outputs=3)
         663552
     """
-    d = [0, *_per_dimension(counts, inputs), 0]
-    return prod(
-        dense(d[n] + d[n + 1] + d[n + 2], outputs, affine) ** counts[n] for n in range(len(counts))
-    )
+    S = _sizes("counts", counts)
+    d = [0, *_per_dimension(S, "inputs", inputs), 0]
+    return prod(dense(d[n] + d[n + 1] + d[n + 2], outputs, affine) ** S[n] for n in range(len(S)))
 
 
 def mpsn_trivial(
@@ -99,9 +101,9 @@ def mpsn_trivial(
         >>> mpsn.regions.bounds.mpsn_trivial((3, 3, 1), inputs=1, outputs=3)
         120920
     """
-    d = _per_dimension(counts, inputs)
-    _check(outputs=outputs)
-    return dense(sum(s * w for s, w in zip(counts, d, strict=True)), sum(counts) * outputs, affine)
+    S = _sizes("counts", counts)
+    d, m = _per_dimension(S, "inputs", inputs), _size("outputs", outputs)
+    return dense(sum(s * w for s, w in zip(S, d, strict=True)), sum(S) * m, affine)
 
 
 def mpsn_lower(
@@ -124,7 +126,7 @@ def mpsn_lower(
     """
     M, O = [np.asarray(a, float) for a in own], [np.asarray(a, float) for a in above]  # noqa: E741
     counts = [len(a) for a in M]
-    d = _per_dimension([*counts, 0], inputs)
+    d, m = _per_dimension([*counts, 0], "inputs", inputs), _size("outputs", outputs)
     for n in range(len(M)):
         if d[n + 1] < d[n]:
             raise MPSNError(
@@ -140,7 +142,7 @@ def mpsn_lower(
 
     total = 1
     for n, matrix in enumerate(M):
-        weights = np.random.default_rng(n).standard_normal((d[n], outputs))
+        weights = np.random.default_rng(n).standard_normal((d[n], m))
         total *= count(np.kron(weights.T, matrix))
     return total
 
@@ -154,17 +156,33 @@ def _dominates(strong: NDArray[np.float64], weak: NDArray[np.float64]) -> bool:
     return True
 
 
-def _per_dimension(counts: Sequence[int], width: int | Sequence[int]) -> list[int]:
-    widths = [width] * len(counts) if isinstance(width, int) else list(width)
+def _per_dimension(counts: list[int], name: str, width: Any) -> list[int]:
+    try:
+        widths = [operator.index(width)] * len(counts)
+    except TypeError:
+        widths = width
+    widths = _sizes(name, widths)
     if len(widths) != len(counts):
         raise MPSNError(
             f"Expected one width per dimension ({len(counts)}), got {len(widths)}: {widths}."
         )
-    _check(**{f"counts[{n}]": s for n, s in enumerate(counts)})
     return widths
 
 
-def _check(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 0:
-            raise MPSNError(f"Expected {name} >= 0, got {size}.")
+def _sizes(name: str, values: Any) -> list[int]:
+    try:
+        values = list(values)
+    except TypeError:
+        raise MPSNError(f"Expected integers {name} >= 0, got {values!r}.") from None
+    return [_size(f"{name}[{n}]", value) for n, value in enumerate(values)]
+
+
+def _size(name: str, value: Any) -> int:
+    """Return a Python integer, which cannot overflow."""
+    try:
+        size = operator.index(value)
+    except TypeError:
+        raise MPSNError(f"Expected an integer {name} >= 0, got {value!r}.") from None
+    if size < 0:
+        raise MPSNError(f"Expected {name} >= 0, got {size}.")
+    return size

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mpsn.errors import MPSNError
-from mpsn.regions.arrangement import count
+from mpsn.regions.arrangement import count, plain
 
 
 class Slice(NamedTuple):
@@ -46,21 +46,27 @@ def slice2d(
         >>> mpsn.regions.slice2d([[1, 0, 0], [0, 1, 0], [0, 0, 1]]).regions  # three lines
         7
     """
-    matrix = np.asarray(W, float)
+    matrix = np.asarray(plain(W), float)
     if matrix.ndim != 2 or matrix.shape[1] < 2 or not np.isfinite(matrix).all():
         raise MPSNError(f"Expected finite W of shape (M, N), N >= 2, got {matrix.shape}.")
     n, rng = matrix.shape[1], np.random.default_rng(seed)
-    start = np.asarray(rng.standard_normal(n) if origin is None else origin, float)
+    start = np.asarray(rng.standard_normal(n) if origin is None else plain(origin), float)
     drawn = np.linalg.qr(rng.standard_normal((n, 2)))[0].T
-    plane = np.asarray(drawn if directions is None else directions, float)
+    plane = np.asarray(drawn if directions is None else plain(directions), float)
     if start.shape != (n,) or plane.shape != (2, n) or np.linalg.matrix_rank(plane) < 2:
         raise MPSNError(
             f"Expected origin of shape ({n},) and two independent directions of shape (2, {n}), "
             f"got {start.shape} and {plane.shape}."
         )
-    offset = matrix @ start + (0 if b is None else np.asarray(b, float))
-    lines = np.column_stack([matrix @ plane.T, offset])
-    seen = lines[np.abs(lines[:, :2]).max(axis=1) > 1e-12]
+    biases = np.zeros(len(matrix)) if b is None else np.asarray(plain(b), float)
+    if biases.shape != (len(matrix),) or not np.isfinite(biases).all():
+        raise MPSNError(f"Expected finite biases b of shape ({len(matrix)},), got {biases.shape}.")
+    lines = np.column_stack([matrix @ plane.T, matrix @ start + biases])
+    terms = np.abs(matrix) @ np.abs(np.column_stack([plane.T, start]))
+    terms[:, 2] += np.abs(biases)
+    lines[np.abs(lines) <= 1e-12 * terms] = 0  # what is left of terms that cancel
+    size = np.abs(lines[:, :2]).max(axis=1)
+    seen = lines[size > 0] / size[size > 0, None]
     box = window or _window(seen)
     regions = count(seen[:, :2], seen[:, 2]) if len(seen) else 1
     return Slice(lines, _cells(seen, box), box, regions)
