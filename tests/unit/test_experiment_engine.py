@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy_experiment import EXPERIMENT, Inner, ToyConfig
 
 from mpsn.errors import FileError, MPSNError
 from mpsn.experiments import NAMES, configs, find
@@ -20,6 +19,7 @@ from mpsn.experiments.engine import run
 from mpsn.experiments.experiment import Place, Table
 from mpsn.experiments.reproduce import draw
 from mpsn.experiments.store import Store
+from toy_experiment import EXPERIMENT, Inner, ToyConfig
 
 TOY = {"a": ToyConfig(0.5), "b": ToyConfig(2.0)}
 

@@ -5,13 +5,13 @@ import sys
 from dataclasses import replace
 
 import pytest
-import toy_experiment
-from toy_experiment import EXPERIMENT, ToyConfig
 
+import toy_experiment
 from mpsn.errors import FileError
 from mpsn.experiments import report as module
 from mpsn.experiments.engine import run
 from mpsn.experiments.report import report, write
+from toy_experiment import EXPERIMENT, ToyConfig
 
 
 @pytest.fixture
