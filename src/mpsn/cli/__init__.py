@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli import graphs
+from mpsn.cli import experiments, graphs
 from mpsn.cli.reproduce import reproduce
 from mpsn.errors import MPSNError
 
@@ -21,7 +21,9 @@ A short tour:
 
   mpsn distinguish rook4x4 shrikhande   which tests tell two graphs apart
 
-  mpsn reproduce regions                a table of the paper, made again
+  mpsn reproduce sr --quick             a table of the paper, made again
+
+  mpsn report runs                      one page of all that was made
 
 Every command explains itself: mpsn COMMAND --help.
 """
@@ -35,6 +37,7 @@ app = typer.Typer(
 app.command()(graphs.lift)
 app.command()(graphs.distinguish)
 app.add_typer(reproduce, name="reproduce")
+app.command()(experiments.report)
 
 
 def main() -> None:
