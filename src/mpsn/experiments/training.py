@@ -142,16 +142,19 @@ class _Pass:
         self.lr = torch.tensor(
             settings.lr, device=device, dtype=torch.float32 if on_gpu else torch.float64
         )
-        self.adam = torch.optim.Adam(
-            self.wide.parameters(), self.lr, fused=True, capturable=on_gpu
-        )
+        self.adam = torch.optim.Adam(self.wide.parameters(), self.lr, fused=True, capturable=on_gpu)
         self.steps = Steps(device, capture)
         self.padded = len(models) > 1 or self.steps.captures
 
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
         batches = [
-            self._table([s.train[torch.randperm(len(s.train), generator=g)] for s, g in
-                         zip(splits, orders, strict=True)], settings.batch_size)
+            self._table(
+                [
+                    s.train[torch.randperm(len(s.train), generator=g)]
+                    for s, g in zip(splits, orders, strict=True)
+                ],
+                settings.batch_size,
+            )
             for _ in range(settings.epochs)
         ]
         self.train_rows = self._rows(torch.cat(batches), CLASSES if self.steps.captures else None)
@@ -203,7 +206,9 @@ class _Pass:
                     self.index.copy_(batch)
                     self.steps.run(self.train_step, next(rows))
                 self.wide.eval()
-                for batch, height in zip(self.held.to(self.index.device), self.held_rows, strict=True):
+                for batch, height in zip(
+                    self.held.to(self.index.device), self.held_rows, strict=True
+                ):
                     self.held_index.copy_(batch)
                     self.steps.run(self.held_step, height)
                 curves.append(self.seen.cpu() / many)
@@ -220,9 +225,12 @@ class _Pass:
         logits = self.wide(self.data.gather(self.index, rows, self.padded))  # (M, B, classes)
         y = self.y[self.index]
         valid = self.index < self.none
-        losses = torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), y.flatten(), reduction="none"
-        ).view(y.shape) * valid  # (M, B)
+        losses = (
+            torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1), y.flatten(), reduction="none"
+            ).view(y.shape)
+            * valid
+        )  # (M, B)
         loss = (losses.sum(1) / valid.sum(1)).sum()
         parameters = list(self.wide.parameters())
         for p, grad in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):

@@ -59,9 +59,7 @@ class WideData:
         self._none = [union.count(k) for k in dims]
         self._start = [union.ptr(k) for k in dims]  # (N + 1,)
         self._size = [pad(start.diff(), (0, 1)) for start in self._start]  # (N + 1,)
-        self._faces = [
-            pad(union.faces(k), (0, 0, 0, 1), value=self._none[k - 1]) for k in dims[1:]
-        ]
+        self._faces = [pad(union.faces(k), (0, 0, 0, 1), value=self._none[k - 1]) for k in dims[1:]]
         width = next((x.shape[1] for x in union.x if x is not None), 0)
         xs = cochains(union, union.x[: max_dim + 1], max_dim, width, torch.empty(0))
         self._x = [pad(x, (0, 0, 0, 1)) for x in xs]
