@@ -4,6 +4,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from difflib import get_close_matches
+from tokenize import TokenError
 from xml.etree.ElementTree import ParseError
 
 # What readers of zip archives, numpy headers, JSON and XML raise on damaged files.
@@ -21,6 +22,7 @@ UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
     ParseError,
+    TokenError,  # numpy reads headers of arrays as Python
 )
 
 

@@ -2,11 +2,15 @@
 
 import csv
 import json
+import sys
 
 import networkx as nx
 import pytest
 
+import toy_experiment
 from mpsn.cli import models
+from mpsn.experiments import report
+from mpsn.experiments.engine import run
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +115,20 @@ def test_show_graphs(mpsn, tmp_path):
     assert json.loads(out)["graphs"] == [{"simplices": [6, 6], "holes": [1, 1]}]
 
 
-def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path):
+def test_show_runs(mpsn, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "NAMES", ("toy",))
+    monkeypatch.setitem(sys.modules, "mpsn.experiments.toy", toy_experiment)
+    run(toy_experiment.EXPERIMENT, {"a": toy_experiment.ToyConfig(1.0)}, 1, out=tmp_path / "toy")
+    code, out, _ = mpsn("show", tmp_path)
+    assert code == 0
+    assert "Toys & <things>" in out
+    assert "A note." in out
+    code, out, _ = mpsn("show", tmp_path, "--json")
+    assert json.loads(out)["toy"]["columns"] == ["job", "runs"]
+
+
+def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "NAMES", ())
     (tmp_path / "empty").mkdir()
     lonely = tmp_path / "lonely.g6"
     nx.write_graph6(nx.path_graph(3), lonely)

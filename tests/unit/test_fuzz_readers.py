@@ -1,0 +1,212 @@
+"""Every reader of files, on 1000 random and mutated ones: a result or an MPSNError, nothing else.
+
+Zip archives carry checksums, so half of their mutants are changed inside a member and zipped anew.
+"""
+
+import io
+import json
+import os
+import resource
+import zipfile
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+
+import mpsn
+from mpsn.datasets import ocean_drifters
+from mpsn.datasets.collections import read_collection
+from mpsn.errors import MPSNError
+from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, load
+from mpsn.experiments import configs
+from toy_experiment import ToyConfig
+
+MANY = 1000
+MOST_KB = 400_000  # by which the process may grow at its peak
+NUMBERS = (b"-1", b"0", b"99999999", b"18446744073709551616", b"1e999", b"nan", b'"x"', b"[]")
+
+
+def mutate(content, rng):
+    """Change a few things: bytes, runs of bytes, numbers, the order of lines."""
+    out = bytearray(content)
+    for _ in range(rng.integers(1, 5)):
+        kind, n = rng.integers(7), len(out)
+        at, size = int(rng.integers(n + 1)), int(rng.integers(1, 12))
+        if kind == 0:
+            out[at : at + 1] = rng.bytes(1)
+        elif kind == 1:
+            del out[at : at + size]
+        elif kind == 2:
+            out[at:at] = out[at : at + size]
+        elif kind == 3:
+            out[at:at] = rng.bytes(size)
+        elif kind == 4:
+            out[at:] = b""
+        elif kind == 5:
+            digits = [i for i, byte in enumerate(out) if 48 <= byte <= 57]
+            if digits:
+                spot = int(rng.choice(digits))
+                out[spot : spot + 1] = NUMBERS[rng.integers(len(NUMBERS))]
+        else:
+            lines = out.split(b"\n")
+            rng.shuffle(lines)
+            out = bytearray(b"\n".join(lines))
+    return bytes(out)
+
+
+def mutate_member(content, rng):
+    """Change one file of a zip archive, or two, and keep the checksums right."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for name in rng.choice(list(members), rng.integers(1, 3)):
+        header = members[name].find(b"\n") + 1 if name.endswith(".npy") else 0
+        if header and rng.integers(3):  # leave the header of an array alone, and its size
+            body = bytearray(members[name][header:])
+            for _ in range(min(len(body), int(rng.integers(1, 4)))):
+                body[rng.integers(len(body))] = rng.choice([0, 1, 2, 127, 128, 255])
+            members[name] = members[name][:header] + bytes(body)
+        else:
+            members[name] = mutate(members[name], rng)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(str(name), member)
+    return out.getvalue()
+
+
+def mutants(content, zipped):
+    rng = np.random.default_rng(0)
+    for i in range(MANY):
+        if i % 10 == 0:
+            yield rng.bytes(rng.integers(0, 200))
+        elif zipped and i % 2:
+            yield mutate_member(content, rng)
+        else:
+            yield mutate(content, rng)
+
+
+def survives(read, path, content, zipped=False):
+    """Check that a reader reads the file, and survives its mutants."""
+    path.write_bytes(content)
+    read(path)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    read_well, said = 0, [""]
+    for mutant in mutants(content, zipped):
+        path.write_bytes(mutant)
+        try:
+            read(path)
+            read_well += 1
+        except MPSNError as error:
+            said.append(str(error))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_KB
+    assert max(map(len, said)) < 2000
+    assert read_well < MANY  # some mutants are worse than others
+
+
+def read_and_lift(path):
+    graphs = mpsn.read_graphs(path)
+    if sum(graph.num_nodes for graph in graphs) < 10**5:
+        mpsn.clique_complexes(graphs, 2)
+
+
+def content_of(path):
+    """Return a small graph in the format of a path."""
+    graph = nx.Graph([(0, 1), (1, 2), (0, 2), (2, 3), (5, 6)])
+    nx.set_node_attributes(graph, {v: v / 3 for v in graph}, "mass")
+    if path.suffix == ".graphml":
+        return "\n".join(nx.generate_graphml(graph)).encode()
+    if path.suffix == ".json":
+        return json.dumps(nx.node_link_data(graph, edges="links")).encode()
+    if path.suffix == ".g6":
+        return nx.to_graph6_bytes(graph) + nx.to_graph6_bytes(nx.path_graph(70), header=False)
+    if path.suffix == ".s6":
+        return nx.to_sparse6_bytes(graph) + nx.to_sparse6_bytes(nx.path_graph(70), header=False)
+    if path.suffix == ".csv":
+        return b"from,to\n0,1\n1,2\n0,2\n5,6\n"
+    return b"# names\nann bob 0.5\nbob carl\ndora\n"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("suffix", [".g6", ".s6", ".edgelist", ".csv", ".graphml", ".json"])
+def test_graph_files(tmp_path, suffix):
+    path = tmp_path / f"graph{suffix}"
+    survives(read_and_lift, path, content_of(path))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["edge_index", "csr", "coo", "dia", "bsr"])
+def test_graph_arrays(tmp_path, kind):
+    path = tmp_path / "graph.npz"
+    if kind == "edge_index":
+        np.savez(path, edge_index=np.array([[0, 1, 2], [1, 2, 0]]), num_nodes=5)
+    else:
+        matrix = scipy.sparse.random_array((6, 6), density=0.3, rng=np.random.default_rng(0))
+        scipy.sparse.save_npz(path, matrix.asformat(kind), compressed=False)
+    survives(read_and_lift, path, path.read_bytes(), zipped=True)
+
+
+def test_datasets_of_complexes(tmp_path):
+    path = tmp_path / "data.npz"
+    K = mpsn.clique_complex(nx.complete_graph(4), max_dim=3)
+    mpsn.ComplexDataset([K.replace(x=[np.ones((4, 2))], vertex_labels="abcd")]).save(path)
+    survives(mpsn.ComplexDataset.load, path, path.read_bytes(), zipped=True)
+
+
+def test_tu_archives(tmp_path):
+    path = tmp_path / "TOY.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("TOY/TOY_A.txt", "1, 2\n2, 1\n2, 3\n1, 3\n4, 5\n")
+        archive.writestr("TOY/TOY_graph_indicator.txt", "1\n1\n1\n2\n2\n")
+        archive.writestr("TOY/TOY_graph_labels.txt", "-1\n1\n")
+        archive.writestr("TOY/TOY_node_labels.txt", "7\n8\n7\n9\n9\n")
+    survives(lambda p: list(read_collection([p])), path, path.read_bytes(), zipped=True)
+
+
+def test_tables_of_labels(tmp_path):
+    nx.write_graph6(nx.path_graph(3), tmp_path / "a.g6")
+    table = tmp_path / "labels.csv"
+    content = b'graph,kind,size\na,"ring, small",3\n"b",path,4.5\n'
+    survives(
+        lambda p: list(read_collection([tmp_path / "a.g6"], labels=p, target="kind")),
+        table,
+        content,
+    )
+
+
+@pytest.mark.parametrize("kind", ["graphs", "flows"])
+def test_models(tmp_path, kind):
+    path = tmp_path / "model.mpsn"
+    if kind == "graphs":
+        graphs = [nx.path_graph(3), nx.cycle_graph(3)] * 3
+        model = SimplicialClassifier(hidden=2, layers=1, max_dim=1, epochs=1, device="cpu")
+        model.fit(graphs, [0, 1] * 3)
+    else:
+        K = mpsn.clique_complex(nx.cycle_graph(3))
+        model = EdgeFlowClassifier(K, hidden=2, layers=1, epochs=1, device="cpu")
+        model.fit(np.eye(3), [0, 1, 0])
+    model.save(path)
+    survives(load, path, path.read_bytes(), zipped=True)
+
+
+def test_configs(tmp_path):
+    content = b"scale = 1.5\nepochs = 3\nsizes = [1, 2]\n[inner]\nwidth = 2\n"
+    survives(lambda p: configs.load(ToyConfig, p), tmp_path / "row.toml", content)
+
+
+@pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")
+def test_ocean_drifters(tmp_path):
+    content = (Path(os.environ["MPSN_DATA"]) / "ocean" / "dataBuoys.jld2").read_bytes()
+    (tmp_path / "ocean").mkdir()
+    path = tmp_path / "ocean" / "dataBuoys.jld2"
+    rng = np.random.default_rng(0)
+    for i in range(100):
+        changed = bytearray(content[: int(rng.integers(len(content)))] if i % 5 == 0 else content)
+        for at in rng.integers(0, len(changed), 300):
+            changed[at] = rng.integers(256)
+        path.write_bytes(changed)
+        try:
+            ocean_drifters(data=tmp_path)
+        except MPSNError:
+            continue
