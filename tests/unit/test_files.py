@@ -117,6 +117,17 @@ def test_sparse_matrices_with_offsets_out_of_range(tmp_path):
         read_graphs(path)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "dia", "bsr"])
+def test_sparse_matrices_of_all_formats(tmp_path, kind):
+    path = tmp_path / "matrix.npz"
+    scipy.sparse.save_npz(path, nx.to_scipy_sparse_array(KARATE, format=kind))
+    if kind in ("dia", "bsr"):
+        with pytest.raises(FileError, match="csr, csc or coo"):
+            read_graphs(path)
+    else:
+        assert clique_complex(read_graphs(path)[0]) == clique_complex(KARATE)
+
+
 def test_names_in_an_edge_list(tmp_path):
     path = tmp_path / "names.txt"
     path.write_text("ann bob\nbob carl 7 weights\n\ndora\n")

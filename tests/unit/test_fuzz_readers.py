@@ -136,7 +136,7 @@ def test_graph_files(tmp_path, suffix):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["edge_index", "csr", "coo", "dia", "bsr"])
+@pytest.mark.parametrize("kind", ["edge_index", "csr", "coo"])
 def test_graph_arrays(tmp_path, kind):
     path = tmp_path / "graph.npz"
     if kind == "edge_index":

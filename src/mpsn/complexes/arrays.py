@@ -41,4 +41,13 @@ def read_arrays(path: str | os.PathLike[str], most: int | None = None) -> dict[s
             content = io.BytesIO(archive.read(member))  # never more than the size checked above
             with warnings.catch_warnings(action="ignore"):  # odd headers are refused all the same
                 arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
+            _check_text(arrays[name], path)
     return arrays
+
+
+def _check_text(array: NDArray[Any], path: str | os.PathLike[str]) -> None:
+    """Refuse text with numbers that are no characters: Python's own functions break on it."""
+    if array.dtype.kind == "U":
+        kind = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        if np.frombuffer(array.tobytes(), kind).max(initial=0) > 0x10FFFF:
+            raise FileError(f"Expected text in {path}, got numbers that are no characters.")
