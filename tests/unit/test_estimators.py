@@ -1,5 +1,8 @@
 """The estimators as a user meets them: any kind of graph in, sound predictions out."""
 
+import gc
+import weakref
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -11,7 +14,13 @@ from torch_geometric.utils import from_networkx
 
 import mpsn
 from mpsn.errors import GraphError, LayerError, MPSNError
-from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor, load
+from mpsn.estimators import (
+    EdgeFlowClassifier,
+    SimplicialClassifier,
+    SimplicialRegressor,
+    base,
+    load,
+)
 from mpsn.estimators.explain import without
 from mpsn.estimators.training import hold_out
 
@@ -61,6 +70,25 @@ def test_predictions_do_not_depend_on_the_company_of_a_graph(model):
     together = model.predict_proba(iter(GRAPHS))
     alone = np.concatenate([model.predict_proba([graph]) for graph in GRAPHS])
     np.testing.assert_allclose(together, alone, rtol=1e-3, atol=1e-6)
+
+
+def test_graphs_of_a_stream_are_let_go(model, monkeypatch):
+    monkeypatch.setattr(base, "CHUNK", 20)
+    alive = weakref.WeakSet()
+    most = 0
+
+    def stream():
+        nonlocal most
+        for i in range(200):
+            graph = nx.path_graph(2 + i % 5)
+            alive.add(graph)
+            if i % 20 == 19:
+                gc.collect()
+                most = max(most, len(alive))
+            yield graph
+
+    assert model.predict(stream()).shape == (200,)
+    assert 20 <= most <= 45  # a chunk, and the one before it at times
 
 
 def test_the_same_seed_gives_the_same_model(model):

@@ -265,7 +265,11 @@ class Simplicial(BaseEstimator):
         A file that is damaged or of a newer version is refused. The model goes to the GPU where
         there is one.
         """
-        found = read_model(path)
+        return cls.from_file(read_model(path), path)
+
+    @classmethod
+    def from_file(cls, found: ModelFile, path: str | os.PathLike[str]) -> Self:
+        """Build the model that a file holds; the path is for errors."""
         if found.kind != cls.__name__:
             raise FileError(
                 f"Expected a {cls.__name__} in {path}, got a {found.kind:.40}; "

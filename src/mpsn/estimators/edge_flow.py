@@ -188,7 +188,11 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that :meth:`save` wrote; runs no code from the file."""
-        found = read_model(path)
+        return cls.from_file(read_model(path), path)
+
+    @classmethod
+    def from_file(cls, found: ModelFile, path: str | os.PathLike[str]) -> Self:
+        """Build the model that a file holds; the path is for errors."""
         if found.kind != cls.__name__:
             raise FileError(f"Expected a {cls.__name__} in {path}, got a {found.kind:.40}.")
         try:

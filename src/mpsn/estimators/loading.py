@@ -19,10 +19,10 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     Only weights and plain values are read; nothing in the file is run. A file that is damaged, too
     large (over 1 GiB of weights), or of a newer format is refused.
     """
-    kind = read_model(path).kind
-    if kind not in KINDS:
+    found = read_model(path)
+    if found.kind not in KINDS:
         raise FileError(
-            f"Expected a model of kind {', '.join(KINDS)} in {path}, got {kind!r:.40}; "
+            f"Expected a model of kind {', '.join(KINDS)} in {path}, got {found.kind!r:.40}; "
             f"update mpsn, or check where the file came from."
         )
-    return KINDS[kind].load(path)
+    return KINDS[found.kind].from_file(found, path)
