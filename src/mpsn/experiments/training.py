@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
-from mpsn.errors import ExperimentError
+from mpsn.errors import MPSNError
 from mpsn.experiments.capture import Rows, Steps
 from mpsn.nn.models import GIN, SIN
 from mpsn.nn.wide import Wide, WideData
@@ -142,16 +142,19 @@ class _Pass:
         self.lr = torch.tensor(
             settings.lr, device=device, dtype=torch.float32 if on_gpu else torch.float64
         )
-        self.adam = torch.optim.Adam(
-            self.wide.parameters(), self.lr, fused=True, capturable=on_gpu
-        )
+        self.adam = torch.optim.Adam(self.wide.parameters(), self.lr, fused=True, capturable=on_gpu)
         self.steps = Steps(device, capture)
         self.padded = len(models) > 1 or self.steps.captures
 
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
         batches = [
-            self._table([s.train[torch.randperm(len(s.train), generator=g)] for s, g in
-                         zip(splits, orders, strict=True)], settings.batch_size)
+            self._table(
+                [
+                    s.train[torch.randperm(len(s.train), generator=g)]
+                    for s, g in zip(splits, orders, strict=True)
+                ],
+                settings.batch_size,
+            )
             for _ in range(settings.epochs)
         ]
         self.train_rows = self._rows(torch.cat(batches), CLASSES if self.steps.captures else None)
@@ -203,7 +206,9 @@ class _Pass:
                     self.index.copy_(batch)
                     self.steps.run(self.train_step, next(rows))
                 self.wide.eval()
-                for batch, height in zip(self.held.to(self.index.device), self.held_rows, strict=True):
+                for batch, height in zip(
+                    self.held.to(self.index.device), self.held_rows, strict=True
+                ):
                     self.held_index.copy_(batch)
                     self.steps.run(self.held_step, height)
                 curves.append(self.seen.cpu() / many)
@@ -220,13 +225,17 @@ class _Pass:
         logits = self.wide(self.data.gather(self.index, rows, self.padded))  # (M, B, classes)
         y = self.y[self.index]
         valid = self.index < self.none
-        losses = torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), y.flatten(), reduction="none"
-        ).view(y.shape) * valid  # (M, B)
+        losses = (
+            torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1), y.flatten(), reduction="none"
+            ).view(y.shape)
+            * valid
+        )  # (M, B)
         loss = (losses.sum(1) / valid.sum(1)).sum()
         parameters = list(self.wide.parameters())
-        for p, grad in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
-            p.grad = grad
+        grads = torch.autograd.grad(loss, parameters, allow_unused=True)
+        for p, grad in zip(parameters, grads, strict=True):
+            p.grad = grad  # None for the last layer in dimensions that no one reads
         self.adam.step()
         self.seen[0] += losses.detach().sum(1)
         self.seen[1] += ((logits.argmax(-1) == y) & valid).sum(1)
@@ -245,19 +254,19 @@ def _check(
     dataset: ComplexDataset, y: Tensor, splits: Sequence[Split], seeds: Sequence[int]
 ) -> None:
     if len(y) != len(dataset) or len(seeds) != len(splits) or not splits:
-        raise ExperimentError(
+        raise MPSNError(
             f"Expected one class per complex and one seed per split, got {len(y)} classes for "
             f"{len(dataset)} complexes and {len(seeds)} seeds for {len(splits)} splits."
         )
     for i, split in enumerate(splits):
         every = torch.cat(split)
         if not len(split.train) or every.min() < 0 or every.max() >= len(dataset):
-            raise ExperimentError(
+            raise MPSNError(
                 f"Expected positions from 0 to {len(dataset) - 1}, and some to train on, "
                 f"got others in split {i}."
             )
         if len(every.unique()) < len(every):
-            raise ExperimentError(
+            raise MPSNError(
                 f"Expected each complex once in split {i}, got some twice; take those to choose by "
                 f"out of those to train on."
             )

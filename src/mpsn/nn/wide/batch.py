@@ -59,9 +59,7 @@ class WideData:
         self._none = [union.count(k) for k in dims]
         self._start = [union.ptr(k) for k in dims]  # (N + 1,)
         self._size = [pad(start.diff(), (0, 1)) for start in self._start]  # (N + 1,)
-        self._faces = [
-            pad(union.faces(k), (0, 0, 0, 1), value=self._none[k - 1]) for k in dims[1:]
-        ]
+        self._faces = [pad(union.faces(k), (0, 0, 0, 1), value=self._none[k - 1]) for k in dims[1:]]
         width = next((x.shape[1] for x in union.x if x is not None), 0)
         xs = cochains(union, union.x[: max_dim + 1], max_dim, width, torch.empty(0))
         self._x = [pad(x, (0, 0, 0, 1)) for x in xs]
@@ -96,9 +94,9 @@ class WideData:
             if k:
                 # Padding hangs on padding: spread out, so that not all of it adds to one row.
                 move = shift[owner] + place % spread[owner]
-                faces.append(self._faces[k - 1][source] + move[:, None])
+                faces.append(self._faces[k - 1].index_select(0, source) + move[:, None])
             if k < len(self._x):
-                x.append(self._x[k][source])
+                x.append(self._x[k].index_select(0, source))
             shift = offsets[:-1] - start
             spread = pad(sizes[:, many:].clamp(min=1), (many, 0), value=1).view(-1)
             ptr.append(offsets)
