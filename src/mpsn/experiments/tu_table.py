@@ -177,8 +177,9 @@ def figures(records: list[Record]) -> "dict[str, Figure]":
     """Draw accuracy against the number of triangles, and the curves of the networks."""
     best = chosen(rows(records))
     drawn = {"tu_triangles": _triangles(best)}
-    if any(model in ("sin", "gin") and row.paper for (_, model), row in best.items()):
-        drawn["tu_curves"] = _curves(best)
+    networks = {key: row for key, row in best.items() if key[1] in ("sin", "gin") and row.paper}
+    if networks:
+        drawn["tu_curves"] = _curves(networks)
     return drawn
 
 
@@ -214,7 +215,7 @@ def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
     for ax, dataset in zip(axes[0], datasets, strict=True):
         for model in ("sin", "gin"):
             row = best.get((dataset, model))
-            if row is None or row.paper is None:
+            if row is None:
                 continue
             curves = stack(row.runs, "test")[0]  # (folds, epochs) of the first seed
             mean, std, epochs = curves.mean(0), curves.std(0), np.arange(1, curves.shape[1] + 1)
