@@ -1,5 +1,6 @@
 """Graph classification on the TU sets: SIN, GIN, and the kernels of WL and SWL (section 6)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -7,12 +8,13 @@ from typing import Literal, Self
 from mpsn.datasets import TU, Folds, TUDataset, tu_folds
 from mpsn.datasets.folds import FOLDS, hold_out
 from mpsn.datasets.tu import SETS, find_source
-from mpsn.errors import FileError
+from mpsn.errors import FileError, did_you_mean
+from mpsn.experiments import configs
 from mpsn.experiments.configs import ConfigError
 from mpsn.experiments.experiment import Experiment, Job, Place, Run
 from mpsn.experiments.training import Settings, Split, train_folds
 from mpsn.experiments.tu_kernels import KernelConfig, kernel_runs
-from mpsn.experiments.tu_table import figures, table
+from mpsn.experiments.tu_table import MODELS, figures, table
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 
 Model = Literal["sin", "gin", "swl-kernel", "wl-kernel"]
@@ -67,6 +69,23 @@ class TUConfig:
             train=self.train and replace(self.train, epochs=2),
             kernel=self.kernel and replace(self.kernel, rounds=(1, 2), costs=(1.0,), parts=2),
         )
+
+
+def select(datasets: Sequence[str], models: Sequence[str]) -> list[str]:
+    """Return the names of the configs of some data sets and models; of all unless said."""
+    found = configs.rows("tu", TUConfig)
+    for names, known in ((datasets, SETS), (models, MODELS)):
+        for name in names:
+            if name not in known:
+                raise ConfigError(
+                    f"Expected names among {', '.join(known)}, got {name!r}."
+                    f"{did_you_mean(name, known)}"
+                )
+    return [
+        row
+        for row, config in found.items()
+        if config.dataset in (datasets or SETS) and config.model in (models or MODELS)
+    ]
 
 
 def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:

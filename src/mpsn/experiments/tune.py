@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+from mpsn.experiments import configs
 from mpsn.experiments.configs import ConfigError
 from mpsn.experiments.engine import run
 from mpsn.experiments.experiment import Record, Table
@@ -122,17 +123,17 @@ def tune(
     alive = (grid or Grid()).points(base)
     done: dict[str, Standing] = {}
     for many in epochs:
-        configs = {name: _trained_for(config, many) for name, config in alive.items()}
+        settings = {name: _trained_for(config, many) for name, config in alive.items()}
         outcome = run(
             EXPERIMENT,
-            configs,
+            settings,
             seeds,
             out=out,
             device=device,
             data=data,
             processes=processes,
         )
-        found = _standings(configs, outcome.records, many)
+        found = _standings(settings, outcome.records, many)
         done.update({standing.name: standing for standing in found})
         best = sorted(found, key=lambda s: -s.val.mean)[: -(-len(found) // keep)]
         alive = {s.name: alive[s.name] for s in best}
@@ -144,15 +145,28 @@ def _trained_for(config: TUConfig, epochs: int) -> TUConfig:
 
 
 def _standings(
-    configs: Mapping[str, TUConfig], records: Sequence[Record], epochs: int
+    settings: Mapping[str, TUConfig], records: Sequence[Record], epochs: int
 ) -> list[Standing]:
     out = []
-    for name, config in configs.items():
+    for name, config in settings.items():
         runs = [run for record in records if record.job.row == name for run in record.runs]
         curves = stack(runs, "val").reshape(len(runs), epochs)
         at = curves[:, curves.mean(axis=0).argmax()]
         out.append(Standing(name, config, epochs, Score(float(at.mean()), float(at.std()))))
     return out
+
+
+def row(name: str, folds: int) -> TUConfig:
+    """Return the settings a search starts from, by the name of their TOML file."""
+    return replace(configs.rows("tu", TUConfig, [name])[name], folds=folds)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Read whole numbers with commas between."""
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError as error:
+        raise ConfigError(f"Expected numbers with commas between, got {text!r}.") from error
 
 
 def ranking(standings: Sequence[Standing]) -> Table:
