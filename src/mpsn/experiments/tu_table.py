@@ -186,22 +186,22 @@ def figures(records: list[Record]) -> "dict[str, Figure]":
 def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
     from matplotlib import pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(7, 4.5))
+    datasets = sorted({dataset for dataset, _ in best}, key=lambda name: SETS[name].triangles[0])
+    figure, ax = plt.subplots(figsize=(2 + 1.5 * len(datasets), 4.5))
     for i, (model, label) in enumerate(MODELS.items()):
-        some = [row for (_, name), row in best.items() if name == model]
-        x = [SETS[row.dataset].triangles[0] * 1.06**i for row in some]  # side by side
-        y = [row.honest.mean for row in some]
-        spread = [row.honest.std for row in some]
+        some = [row for row in best.values() if row.model == model]
         if some:
+            x = [datasets.index(row.dataset) + 0.12 * (i - 1.5) for row in some]  # side by side
+            y, spread = zip(*(row.honest for row in some), strict=True)
             ax.errorbar(x, y, spread, fmt="o", capsize=3, label=label)
-    for dataset in {row.dataset for row in best.values()}:
-        mean = float(quoted("SIN", dataset).split("±")[0])
-        at = SETS[dataset].triangles[0]
-        ax.plot(at, mean, "k_", markersize=14)
-        ax.annotate(dataset, (at, mean), (4, -14), textcoords="offset points", fontsize=7)
-    ax.plot([], [], "k_", markersize=14, label="SIN, the paper (best test epoch)")
-    ax.set_xscale("log")
-    ax.set_xlabel("mean number of triangles in a graph")
+    theirs = [float(quoted("SIN", dataset).split("±")[0]) for dataset in datasets]
+    ax.plot(
+        range(len(datasets)), theirs, "k_", markersize=30, label="SIN in the paper (its protocol)"
+    )
+    names = [f"{dataset}\n{SETS[dataset].triangles[0]:g}" for dataset in datasets]
+    ax.set_xticks(range(len(datasets)), names, fontsize=8)
+    ax.set_xlim(-0.5, len(datasets) - 0.5)
+    ax.set_xlabel("data sets by their mean number of triangles in a graph")
     ax.set_ylabel("accuracy in percent, honest protocol")
     ax.legend(fontsize=8)
     return figure
@@ -224,6 +224,6 @@ def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
         ax.set_title(dataset)
         ax.set_xlabel("epoch")
         ax.legend(fontsize=8)
-    axes[0, 0].set_ylabel("test accuracy in percent, mean ± std over folds")
+    axes[0, 0].set_ylabel("test accuracy, mean ± std over folds")
     figure.tight_layout()
     return figure
