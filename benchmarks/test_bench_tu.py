@@ -1,0 +1,50 @@
+"""Training on TU graphs: what messages cost beside the dense layers."""
+
+import time
+
+import pytest
+import torch
+from tu_data import DATA, load, setup, splits
+
+from mpsn.experiments.training import train_folds
+from mpsn.nn import SINConv
+
+
+def without_messages(self, K, xs):
+    """Do what SINConv does, every simplex for itself."""
+    return [
+        update(torch.cat([low(x), up(x)], dim=-1))
+        for x, low, up, update in zip(
+            xs, self.mlp_boundary, self.mlp_upper, self.mlp_update, strict=True
+        )
+    ]
+
+
+@pytest.mark.skipif(DATA is None, reason="MPSN_DATA names no folder with data")
+@pytest.mark.parametrize("name", ["PROTEINS", "IMDB-BINARY"])
+def test_an_epoch_costs_little_more_than_its_dense_layers(name, monkeypatch, capsys):
+    dataset, y = load(DATA, name)
+    settings, build = setup(name, "SIN", dataset, y, epochs=3)
+
+    def epoch():
+        """Return the processor seconds of an epoch, the first not counted."""
+        at = []
+        train_folds(
+            dataset,
+            y,
+            splits(y)[:1],
+            build,
+            settings,
+            seeds=[0],
+            tick=lambda _: at.append(time.process_time()),
+        )
+        return min(b - a for a, b in zip(at, at[1:], strict=False))
+
+    whole = epoch()
+    with monkeypatch.context() as patch:
+        patch.setattr(SINConv, "forward", without_messages)
+        dense = epoch()
+    ratio = min(whole, epoch()) / dense
+    with capsys.disabled():
+        print(f"\n{name}: {whole:.2f} s an epoch, {ratio:.2f} x its dense layers (goal 1.6)", end="")
+    assert ratio <= 1.6
