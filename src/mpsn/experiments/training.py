@@ -62,7 +62,7 @@ def train_folds(
     *,
     seeds: Sequence[int],
     device: torch.device | str = "cpu",
-    tick: Callable[[int], None] = lambda epochs: None,
+    tick: Callable[[int], object] = lambda epochs: None,
     together: int | None = None,
     capture: bool = True,
 ) -> list[Trained]:
@@ -190,7 +190,7 @@ class _Pass:
             need = torch.where(need > 0, need + SLACK, 0)
         return [tuple(row) for row in need.tolist()]
 
-    def train(self, tick: Callable[[int], None]) -> list[Trained]:
+    def train(self, tick: Callable[[int], object]) -> list[Trained]:
         """Train, and return the models with their curves."""
         sizes = [[len(s.train), len(s.train), len(s.val), len(s.test)] for s in self.splits]
         many = torch.tensor(sizes, dtype=torch.float64).T  # (4, M)
