@@ -1,27 +1,50 @@
-"""Reading and lifting a TU data set against the authors' code."""
+"""Training on TU graphs: what messages cost beside the dense layers."""
 
-import os
-from pathlib import Path
+import time
 
 import pytest
-from side_by_side import best
-from test_bench_complexes import gnp, gudhi_arrays
+import torch
+from tu_data import DATA, load, setup, splits
 
-from mpsn.datasets import tu
-from mpsn.datasets.tu_raw import parse, read_members
-
-NAME = "IMDB-BINARY"
+from mpsn.experiments.training import train_folds
+from mpsn.nn import SINConv
 
 
-@pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")
-def test_reading_lifting_and_packing_imdb_binary(faster):
-    """Their 18.5 s, scaled to this machine by what gudhi needs here against 12.8 ms there."""
-    path = Path(os.environ["MPSN_DATA"]) / f"tu/{NAME}.zip"
-    scale = best(lambda: [gudhi_arrays(edges, 20, 2) for edges in gnp(100)], 5) / 12.8e-3
+def without_messages(self, K, xs):
+    """Do what SINConv does, every simplex for itself."""
+    return [
+        update(torch.cat([low(x), up(x)], dim=-1))
+        for x, low, up, update in zip(
+            xs, self.mlp_boundary, self.mlp_upper, self.mlp_update, strict=True
+        )
+    ]
 
-    def ours():
-        members = read_members(NAME, path, labeled=False)
-        return tu.assemble(NAME, tu.lift(parse(NAME, members), tu.SETS[NAME]))
 
-    assert ours().complexes == tu.TU(NAME).complexes
-    faster(ours, {"the authors' code": 18.5 * scale}, goal=100)
+@pytest.mark.skipif(DATA is None, reason="MPSN_DATA names no folder with data")
+@pytest.mark.parametrize("name", ["PROTEINS", "IMDB-BINARY"])
+def test_an_epoch_costs_little_more_than_its_dense_layers(name, monkeypatch, capsys):
+    dataset, y = load(DATA, name)
+    settings, build = setup(name, "SIN", dataset, y, epochs=3)
+
+    def epoch():
+        """Return the processor seconds of an epoch, the first not counted."""
+        at = []
+        train_folds(
+            dataset,
+            y,
+            splits(y)[:1],
+            build,
+            settings,
+            seeds=[0],
+            tick=lambda _: at.append(time.process_time()),
+        )
+        return min(b - a for a, b in zip(at, at[1:], strict=False))
+
+    whole = epoch()
+    with monkeypatch.context() as patch:
+        patch.setattr(SINConv, "forward", without_messages)
+        dense = epoch()
+    ratio = min(whole, epoch()) / dense
+    with capsys.disabled():
+        print(f"\n{name}: {whole:.2f} s an epoch, {ratio:.2f} x its dense layers (goal 1.6)", end="")
+    assert ratio <= 1.6

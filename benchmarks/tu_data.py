@@ -1,6 +1,7 @@
 """TU data sets and the paper's settings for them, for benchmarks."""
 
 import io
+import os
 import zipfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import mpsn
 from mpsn.experiments.training import Settings, Split
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 
+DATA = os.environ.get("MPSN_DATA")
 # The paper's table: batch size, learning rate, decay steps, width, layers, norm, dropout, readout.
 PAPER = {
     "PROTEINS": (128, 0.01, 20, 32, 3, True, 0.5, "sum"),

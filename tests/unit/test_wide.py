@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn.errors import LayerError
+from mpsn.experiments.training import Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 from mpsn.nn.wide import Wide, WideData
 from mpsn.testing import complexes
@@ -89,3 +90,42 @@ def test_steps_of_all_are_steps_of_each(kind, more):
     for m, (model, one) in enumerate(zip(plain, LISTS, strict=True)):
         alone = model.eval()(dataset.batch(one))
         torch.testing.assert_close(out[m, : len(one)], alone, rtol=1e-10, atol=1e-10)
+
+
+def splits_of(dataset):
+    """Three splits; the second takes fewer steps than the others."""
+    n = len(dataset)
+    cuts = [(0, 2, 4), (0, 3, 7), (2, 5, 6)]
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(1))
+    return [Split(order[c:], order[a:b], order[:a] if a else order[b:c]) for a, b, c in cuts]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_together_is_training_alone(kind):
+    """Passes of three, and one by one without padding: the same curves up to rounding."""
+    dataset = graphs(23)
+    y = torch.arange(23) % 2
+    plan = Settings(epochs=4, batch_size=5, lr=0.01, decay_every=2, decay=0.5)
+    runs = []
+    for together in (1, 2, 3):
+        ticks = []
+        runs.append(
+            train_folds(
+                dataset,
+                y,
+                splits_of(dataset),
+                lambda i: KINDS[kind](act="elu", norm=True).double(),
+                plan,
+                seeds=[5, 6, 7],
+                together=together,
+                tick=ticks.append,
+            )
+        )
+        assert sum(ticks) == 3 * 4
+    alone = runs[0]
+    for run in runs[1:]:
+        for one, other in zip(run, alone, strict=True):
+            for name, curve in other.curve.items():
+                assert one.curve[name] == pytest.approx(curve, rel=1e-6), name
+    again = train_folds(dataset, y, splits_of(dataset), lambda i: KINDS[kind](act="elu", norm=True).double(), plan, seeds=[5, 6, 7])
+    assert [one.curve for one in again] == [one.curve for one in alone]

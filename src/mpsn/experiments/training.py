@@ -232,10 +232,8 @@ class _Pass:
             * valid
         )  # (M, B)
         loss = (losses.sum(1) / valid.sum(1)).sum()
-        parameters = list(self.wide.parameters())
-        grads = torch.autograd.grad(loss, parameters, allow_unused=True)
-        for p, grad in zip(parameters, grads, strict=True):
-            p.grad = grad  # None for the last layer in dimensions that no one reads
+        self.adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
         self.adam.step()
         self.seen[0] += losses.detach().sum(1)
         self.seen[1] += ((logits.argmax(-1) == y) & valid).sum(1)

@@ -38,21 +38,21 @@ class WideLinear(torch.nn.Module):
 
     def __init__(self, layers: Sequence[torch.nn.Linear]) -> None:
         super().__init__()
-        self.weight = _stack([layer.weight for layer in layers])  # (M, G, F)
+        self.weight = _stack([layer.weight.T for layer in layers])  # (M, F, G)
         self.bias = _stack([layer.bias for layer in layers]) if layers[0].bias is not None else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply layer m to block m."""
-        blocks = x.view(self.weight.shape[0], -1, x.shape[-1])
-        weight = self.weight.transpose(1, 2)
+        models, width, _ = self.weight.shape
+        blocks = x.view(models, x.shape[0] // models, width)
         if self.bias is None:
-            return torch.bmm(blocks, weight).view(x.shape[0], -1)
-        return torch.baddbmm(self.bias[:, None], blocks, weight).view(x.shape[0], -1)
+            return torch.bmm(blocks, self.weight).view(-1, self.weight.shape[2])
+        return torch.baddbmm(self.bias[:, None], blocks, self.weight).view(-1, self.weight.shape[2])
 
     @torch.no_grad()
     def write(self, m: int, layer: torch.nn.Linear) -> None:
         """Copy the values of model m to a layer of its own."""
-        layer.weight.copy_(self.weight[m])
+        layer.weight.copy_(self.weight[m].T)
         if self.bias is not None:
             layer.bias.copy_(self.bias[m])
 
@@ -90,7 +90,7 @@ class WideNorm(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Normalise; shapes stay."""
         models, width = self.weight.shape
-        rows = x.view(models, -1, width)
+        rows = x.view(models, x.shape[0] // models, width)
         if not self.training:
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)
             shift = self.bias - self.running_mean * scale

@@ -32,7 +32,7 @@ class Wide(torch.nn.Module):
         >>> from mpsn.nn.wide import Wide
         >>> wide = Wide([SIN(SINConfig(coface_message=False)) for _ in range(10)])
         >>> wide.model.readout.last.weight.shape
-        torch.Size([10, 16, 32])
+        torch.Size([10, 32, 16])
         >>> wide.unstack(3)
         SIN(in_channels=1, hidden=16, ...
     """
