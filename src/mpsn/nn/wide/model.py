@@ -57,7 +57,13 @@ class Wide(torch.nn.Module):
             if isinstance(module, torch.nn.Linear):
                 self._swap(name, WideLinear(parts))  # type: ignore[arg-type]
             elif isinstance(module, RowNorm):
-                self._swap(name, WideNorm(parts, self.blocks, dims[module]))  # type: ignore[arg-type]
+                parent, _, place = name.rpartition(".")
+                after = first.get_submodule(f"{parent}.{int(place) + 1}")
+                relu = isinstance(after, torch.nn.ReLU)
+                norm = WideNorm(parts, self.blocks, dims[module], relu)  # type: ignore[arg-type]
+                self._swap(name, norm)
+                if relu:
+                    self._swap(f"{parent}.{int(place) + 1}", torch.nn.Identity())
         for conv in self.model.convs:
             for dim, last in enumerate(_outputs(conv)):
                 last.append(ZeroPadding(self.blocks, dim))
