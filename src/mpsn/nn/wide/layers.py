@@ -39,6 +39,7 @@ class WideLinear(torch.nn.Module):
 
     def __init__(self, layers: Sequence[torch.nn.Linear]) -> None:
         super().__init__()
+        self.followed: Blocks | None = None  # by a norm, which takes the bias away again
         self.weight = _stack([layer.weight.T for layer in layers])  # (M, F, G)
         self.bias = _stack([layer.bias for layer in layers]) if layers[0].bias is not None else None
 
@@ -46,7 +47,9 @@ class WideLinear(torch.nn.Module):
         """Apply layer m to block m."""
         models, width, out_width = self.weight.shape
         blocks = x.view(models, x.shape[0] // models, width)
-        out: Tensor = _Dense.apply(blocks, self.weight, self.bias)  # type: ignore[no-untyped-call]
+        out: Tensor = _Dense.apply(  # type: ignore[no-untyped-call]
+            blocks, self.weight, None if self.followed and self.followed.padded else self.bias
+        )
         return out.view(x.shape[0], out_width)
 
     @torch.no_grad()
@@ -65,6 +68,8 @@ class WideNorm(torch.nn.Module):
 
     Args:
         layers: Norms of one width.
+        before: The dense layers before them, which leave their bias to the norm if there is
+            padding: it changes the running mean, and hardly ever more.
         blocks: Where to find which rows are padding.
         dim: Dimension of the simplices whose features come.
         relu: Whether ReLU follows; done in one go, it costs nothing.
@@ -77,8 +82,17 @@ class WideNorm(torch.nn.Module):
     running_var: Tensor
     steps: Tensor
 
-    def __init__(self, layers: Sequence[RowNorm], blocks: Blocks, dim: int, relu: bool) -> None:
+    def __init__(
+        self,
+        layers: Sequence[RowNorm],
+        before: WideLinear,
+        blocks: Blocks,
+        dim: int,
+        relu: bool,
+    ) -> None:
         super().__init__()
+        self._before = (before,)  # in a tuple: no submodule
+        before.followed = blocks
         norms = [layer.norm for layer in layers]
         self.blocks, self.dim, self.relu = blocks, dim, relu
         self.eps, self.momentum = norms[0].eps, norms[0].momentum or 0.1
@@ -95,23 +109,26 @@ class WideNorm(torch.nn.Module):
         if not self.blocks.padded:
             return self._exact(rows).view(x.shape)
         n = self.blocks.counts[self.dim]
+        before = self._before[0].bias
+        assert before is not None
         if not self.training:
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)
-            return masked.apply(rows, n, self.running_mean, scale, self.bias, self.relu).view(
-                x.shape
-            )
+            return masked.apply(
+                rows, n, self.running_mean - before, scale, self.bias, self.relu
+            ).view(x.shape)
         out, mean, var = masked.Norm.apply(  # type: ignore[no-untyped-call]
             rows,
             n,
             self.weight,
             self.bias,
+            before,
             self.running_mean,
             self.running_var,
             self.eps,
             self.relu,
         )
         with torch.no_grad():
-            self.running_mean.lerp_(mean, self.momentum)
+            self.running_mean.lerp_(mean + before, self.momentum)
             unbiased = var * (n.clamp(min=1) / (n - 1).clamp(min=1))
             self.running_var.lerp_(unbiased, self.momentum)
             self.steps += n[:, 0] > 1

@@ -22,7 +22,8 @@ def height(rows: int) -> int:
 class Norm(torch.autograd.Function):
     """Batch normalisation of blocks (M, R, F) over their first n rows, and ReLU; the rest is zero.
 
-    A block with fewer than two rows takes the running statistics instead of its own.
+    A block with fewer than two rows takes the running statistics instead of its own. The rows lack
+    a bias that the dense layer before has, ``before``; the mean returned lacks it, too.
     """
 
     @staticmethod
@@ -32,6 +33,7 @@ class Norm(torch.autograd.Function):
         n: Tensor,
         weight: Tensor,
         bias: Tensor,
+        before: Tensor,
         running_mean: Tensor,
         running_var: Tensor,
         eps: float,
@@ -42,7 +44,7 @@ class Norm(torch.autograd.Function):
         means, squares, sizes = _run(moments, x, n)  # (M, C, F), (M, C, F), (M, C, 1)
         mean = (means * sizes).sum(1) * share
         var = (squares + sizes * (means - mean[:, None]).square()).sum(1) * share
-        mean = torch.where(n > 1, mean, running_mean)
+        mean = torch.where(n > 1, mean, running_mean - before)
         var = torch.where(n > 1, var, running_var)
         inverse = torch.rsqrt(var + eps)
         scale = inverse * weight
@@ -53,7 +55,7 @@ class Norm(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients of rows, weight and bias."""
+        """Return the gradients of rows, weight and both biases."""
         x, n, mean, scale, bias, inverse, share = ctx.saved_tensors
         sums, products = _run(gradient_sums, x, grad, n, mean, scale, bias, ctx.relu)
         bias_grad = sums.sum(1)  # (M, F)
@@ -62,7 +64,8 @@ class Norm(torch.autograd.Function):
         below = _run(
             gradient, x, grad, n, mean, scale, bias, bias_grad * share, slope, ctx.relu
         ).view(x.shape)
-        return below, None, weight_grad, bias_grad, None, None, None, None
+        before = torch.where(share > 0, torch.zeros_like(scale), scale * bias_grad)
+        return below, None, weight_grad, bias_grad, before, None, None, None, None
 
 
 def apply(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu: bool) -> Tensor:
