@@ -1,34 +1,35 @@
 """Ten folds of the TU sets in one pass on a GPU: seconds an epoch, eager and captured.
 
-Run ``python benchmarks/gpu_tu.py OUT.json DATADIR [--profile] [names...]``; DATADIR holds
-tu/NAME.zip. With ``--profile``, say where an eager epoch spends its time, too.
+Run ``python benchmarks/gpu_tu.py OUT.json DATADIR [names...]``; see ``--help``.
 """
 
+import argparse
 import json
 import sys
 import time
 from pathlib import Path
 
 import torch
-from tu_data import PAPER, load, setup, splits
+from tu_data import PAPER, setup, splits
 
+from mpsn.datasets import TU
 from mpsn.experiments.training import train_folds
 
 EPOCHS = 6  # captures fall into the first ones
 FOLDS = 10
 
 
-def run(dataset, y, name, kind, capture):
+def run(data, kind, capture):
     """Train; return what came out, seconds per epoch of the last ones, and before them."""
-    settings, build = setup(name, kind, dataset, y, EPOCHS)
+    settings, build = setup(data, kind, EPOCHS)
     at = []
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()
     trained = train_folds(
-        dataset,
-        y,
-        splits(y, FOLDS),
+        data.complexes,
+        data.y,
+        splits(data.y, FOLDS),
         build,
         settings,
         seeds=range(FOLDS),
@@ -36,7 +37,7 @@ def run(dataset, y, name, kind, capture):
         tick=lambda n: at.append(time.perf_counter()),
         capture=capture,
     )
-    epochs = torch.tensor(at).diff()
+    epochs = torch.tensor(at, dtype=torch.float64).diff()
     return trained, {
         "s_per_epoch": float(epochs[-3:].min()),
         "s_before": at[0] - start,
@@ -45,14 +46,14 @@ def run(dataset, y, name, kind, capture):
     }
 
 
-def profile(dataset, y, name, kind):
+def profile(data, kind):
     """Return the kernels an eager epoch spends most time in: name, milliseconds, calls."""
-    settings, build = setup(name, kind, dataset, y, 1)
+    settings, build = setup(data, kind, 1)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
         train_folds(
-            dataset,
-            y,
-            splits(y, FOLDS),
+            data.complexes,
+            data.y,
+            splits(data.y, FOLDS),
             build,
             settings,
             seeds=range(FOLDS),
@@ -64,43 +65,41 @@ def profile(dataset, y, name, kind):
 
 
 def main():
-    out, folder, *names = (word for word in sys.argv[1:] if word != "--profile")
-    rows = []
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("out", type=Path, help="JSON file to write")
+    options.add_argument("data", type=Path, help="folder that holds tu/NAME.zip")
+    options.add_argument("names", nargs="*", help="data sets, all unless said")
+    options.add_argument("--models", nargs="+", default=["SIN", "GIN"])
+    options.add_argument("--eager", action="store_true", help="time steps not captured, too")
+    options.add_argument("--profile", action="store_true", help="list the kernels of an epoch, too")
+    given = options.parse_args()
     about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+    rows = []
     print(about)
-    for name in names or PAPER:
-        dataset, y = load(folder, name)
-        for kind in ("SIN", "GIN"):
-            captured, fast = run(dataset, y, name, kind, capture=True)
-            eager, slow = run(dataset, y, name, kind, capture=False)
-            gaps = [
-                abs(a - b) / max(abs(b), 1e-3)
-                for one, other in zip(captured, eager, strict=True)
-                for a, b in zip(one.curve["loss"][:1], other.curve["loss"][:1], strict=True)
-            ]
-            row = {
-                "data": name,
-                "model": kind,
-                "captured": fast,
-                "eager": slow,
-                "loss_gap_first_epoch": max(gaps),
-                "loss": [round(t.curve["loss"][-1], 4) for t in captured],
-                "loss_eager": [round(t.curve["loss"][-1], 4) for t in eager],
-                "test": [round(t.curve["test"][-1], 4) for t in captured],
-            }
-            rows.append(row)
-            print(
-                f"{name:14} {kind:4} captured {fast['s_per_epoch'] * 1e3:8.1f} ms an epoch, eager "
-                f"{slow['s_per_epoch'] * 1e3:8.1f}; first epoch at {fast['s_before']:.1f} s; "
-                f"{fast['peak_gib']:.2f} and {slow['peak_gib']:.2f} GiB; loss of the first epoch "
-                f"differs by {row['loss_gap_first_epoch']:.1e}",
-                flush=True,
-            )
-            if "--profile" in sys.argv:
-                row["profile"] = profile(dataset, y, name, kind)
+    for name in given.names or PAPER:
+        data = TU(name, given.data)
+        for kind in given.models:
+            captured, row = run(data, kind, capture=True)
+            row = {"data": name, "model": kind, "captured": row}
+            row["loss"] = [t.curve["loss"] for t in captured]
+            row["test"] = [t.curve["test"][-1] for t in captured]
+            print(name, kind, "captured", *report(row["captured"]), flush=True)
+            if given.eager:
+                eager, row["eager"] = run(data, kind, capture=False)
+                row["loss_eager"] = [t.curve["loss"] for t in eager]
+                print(name, kind, "eager   ", *report(row["eager"]), flush=True)
+            if given.profile:
+                row["profile"] = profile(data, kind)
                 for line in row["profile"]:
-                    print("   ", *line)
-            Path(out).write_text(json.dumps({**about, "rows": rows}, indent=1))
+                    print("   ", *line, flush=True)
+            rows.append(row)
+            given.out.write_text(json.dumps({**about, "rows": rows}, indent=1))
+
+
+def report(row):
+    """Say what was measured in a few words."""
+    yield f"{row['s_per_epoch'] * 1e3:.1f} ms an epoch, {row['peak_gib']:.2f} GiB;"
+    yield f"first epoch done after {row['s_before']:.1f} s, then {row['epochs']}"
 
 
 if __name__ == "__main__":

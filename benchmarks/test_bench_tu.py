@@ -1,11 +1,13 @@
 """Training on TU graphs: what messages cost beside the dense layers."""
 
+import os
 import time
 
 import pytest
 import torch
-from tu_data import DATA, load, setup, splits
+from tu_data import setup, splits
 
+from mpsn.datasets import TU
 from mpsn.experiments.training import train_folds
 from mpsn.nn import SINConv
 
@@ -20,19 +22,19 @@ def without_messages(self, K, xs):
     ]
 
 
-@pytest.mark.skipif(DATA is None, reason="MPSN_DATA names no folder with data")
+@pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs local data: set MPSN_DATA")
 @pytest.mark.parametrize("name", ["PROTEINS", "IMDB-BINARY"])
 def test_an_epoch_costs_little_more_than_its_dense_layers(name, monkeypatch, capsys):
-    dataset, y = load(DATA, name)
-    settings, build = setup(name, "SIN", dataset, y, epochs=3)
+    data = TU(name)
+    settings, build = setup(data, "SIN", epochs=3)
 
     def epoch():
         """Return the processor seconds of an epoch, the first not counted."""
         at = []
         train_folds(
-            dataset,
-            y,
-            splits(y)[:1],
+            data.complexes,
+            data.y,
+            splits(data.y)[:1],
             build,
             settings,
             seeds=[0],
@@ -46,5 +48,7 @@ def test_an_epoch_costs_little_more_than_its_dense_layers(name, monkeypatch, cap
         dense = epoch()
     ratio = min(whole, epoch()) / dense
     with capsys.disabled():
-        print(f"\n{name}: {whole:.2f} s an epoch, {ratio:.2f} x its dense layers (goal 1.6)", end="")
+        print(
+            f"\n{name}: {whole:.2f} s an epoch, {ratio:.2f} x its dense layers (goal 1.6)", end=""
+        )
     assert ratio <= 1.6

@@ -127,5 +127,12 @@ def test_training_together_is_training_alone(kind):
         for one, other in zip(run, alone, strict=True):
             for name, curve in other.curve.items():
                 assert one.curve[name] == pytest.approx(curve, rel=1e-6), name
-    again = train_folds(dataset, y, splits_of(dataset), lambda i: KINDS[kind](act="elu", norm=True).double(), plan, seeds=[5, 6, 7])
+    again = train_folds(
+        dataset,
+        y,
+        splits_of(dataset),
+        lambda i: KINDS[kind](act="elu", norm=True).double(),
+        plan,
+        seeds=[5, 6, 7],
+    )
     assert [one.curve for one in again] == [one.curve for one in alone]

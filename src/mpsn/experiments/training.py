@@ -12,10 +12,10 @@ from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
 from mpsn.experiments.capture import Rows, Steps
 from mpsn.nn.models import GIN, SIN
-from mpsn.nn.wide import Wide, WideData
+from mpsn.nn.wide import HEIGHT, Wide, WideData
 
 SLACK = 64  # rows of padding at least, so that what hangs on padding is spread out
-CLASSES = 8  # different shapes to capture; fewer waste padding, more take time to capture
+CLASSES = 16  # different shapes to capture; fewer waste padding, more take time to capture
 
 
 @dataclass(frozen=True)
@@ -147,16 +147,8 @@ class _Pass:
         self.padded = len(models) > 1 or self.steps.captures
 
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
-        batches = [
-            self._table(
-                [
-                    s.train[torch.randperm(len(s.train), generator=g)]
-                    for s, g in zip(splits, orders, strict=True)
-                ],
-                settings.batch_size,
-            )
-            for _ in range(settings.epochs)
-        ]
+        ranks = torch.Generator().manual_seed(0)
+        batches = [self._epoch(orders, ranks) for _ in range(settings.epochs)]
         self.train_rows = self._rows(torch.cat(batches), CLASSES if self.steps.captures else None)
         self.batches = batches
         held = [torch.cat([s.val, s.test]) for s in splits]
@@ -171,6 +163,22 @@ class _Pass:
         for m, split in enumerate(splits):
             self.is_test[m, split.test.to(device)] = True
         self.seen = torch.zeros((4, len(splits)), dtype=torch.float64, device=device)
+
+    def _epoch(self, orders: Sequence[torch.Generator], ranks: torch.Generator) -> Tensor:
+        """Draw the mini-batches of an epoch, (steps, M, B).
+
+        Each model shuffles its complexes by itself, and sees the mini-batches in random order; that
+        is, a random order of their sizes, which all models share: then those that are gathered into
+        one wide batch are alike in size, and need little padding.
+        """
+        shuffled = [
+            split.train[torch.randperm(len(split.train), generator=order)]
+            for split, order in zip(self.splits, orders, strict=True)
+        ]
+        table = self._table(shuffled, self.settings.batch_size)
+        by_size = self.data.sizes(table).sum(-1).argsort(dim=0, stable=True)  # (steps, M)
+        rank = torch.randperm(len(table), generator=ranks)
+        return table[by_size[rank], torch.arange(len(self.splits))]
 
     def _table(self, lists: Sequence[Tensor], many: int) -> Tensor:
         """Cut each model's list of complexes into mini-batches, (steps, M, many)."""
@@ -187,7 +195,7 @@ class _Pass:
             for part in need.sum(1).argsort(stable=True).tensor_split(classes):
                 need[part] = need[part].amax(0)
         if self.padded:
-            need = torch.where(need > 0, need + SLACK, 0)
+            need = torch.where(need > 0, (-(-(need + SLACK) // HEIGHT)).clamp(min=2) * HEIGHT, 0)
         return [tuple(row) for row in need.tolist()]
 
     def train(self, tick: Callable[[int], object]) -> list[Trained]:
