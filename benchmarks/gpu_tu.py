@@ -5,7 +5,6 @@ Run ``python benchmarks/gpu_tu.py OUT.json DATADIR [names...]``; see ``--help``.
 
 import argparse
 import json
-import sys
 import time
 from pathlib import Path
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from itertools import pairwise
 
 import pytest
 import torch
@@ -40,7 +41,7 @@ def test_an_epoch_costs_little_more_than_its_dense_layers(name, monkeypatch, cap
             seeds=[0],
             tick=lambda _: at.append(time.process_time()),
         )
-        return min(b - a for a, b in zip(at, at[1:], strict=False))
+        return min(b - a for a, b in pairwise(at))
 
     whole = epoch()
     with monkeypatch.context() as patch:

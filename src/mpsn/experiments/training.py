@@ -182,7 +182,7 @@ class _Pass:
 
     def _table(self, lists: Sequence[Tensor], many: int) -> Tensor:
         """Cut each model's list of complexes into mini-batches, (steps, M, many)."""
-        steps = max(1, max(-(-len(one) // many) for one in lists))
+        steps = max(-(-len(one) // many) for one in lists)
         out = torch.full((len(lists), steps * many), self.none)
         for row, one in zip(out, lists, strict=True):
             row[: len(one)] = one
@@ -271,7 +271,7 @@ def _check(
                 f"Expected positions from 0 to {len(dataset) - 1}, and some to train on, "
                 f"got others in split {i}."
             )
-        if len(every.unique()) < len(every):
+        if every.bincount().max() > 1:
             raise MPSNError(
                 f"Expected each complex once in split {i}, got some twice; take those to choose by "
                 f"out of those to train on."

@@ -56,7 +56,7 @@ def prepared(table: Tensor, signs: Tensor | None = None) -> Products | None:
     """Return what :func:`prepare` made of a table, if sums along it have no signs."""
     if signs is not None or torch.compiler.is_compiling():
         return None
-    return _prepared.get(table)
+    return _prepared.get(table)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class Gather(torch.autograd.Function):

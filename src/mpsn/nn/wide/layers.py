@@ -47,7 +47,7 @@ class WideLinear(torch.nn.Module):
         """Apply layer m to block m."""
         models, width, out_width = self.weight.shape
         blocks = x.view(models, x.shape[0] // models, width)
-        out: Tensor = _Dense.apply(  # type: ignore[no-untyped-call]
+        out: Tensor = Dense.apply(  # type: ignore[no-untyped-call]
             blocks, self.weight, None if self.followed and self.followed.padded else self.bias
         )
         return out.view(x.shape[0], out_width)
@@ -155,7 +155,7 @@ class WideNorm(torch.nn.Module):
     @torch.no_grad()
     def write(self, m: int, layer: RowNorm) -> None:
         """Copy the values of model m to a norm of its own."""
-        norm = layer.norm
+        norm: Any = layer.norm
         norm.weight.copy_(self.weight[m])
         norm.bias.copy_(self.bias[m])
         norm.running_mean.copy_(self.running_mean[m])
@@ -180,7 +180,7 @@ class ZeroPadding(torch.nn.Module):
         return x * self.blocks.masks[self.dim].view(-1, 1) if self.blocks.padded else x
 
 
-class _Dense(torch.autograd.Function):
+class Dense(torch.autograd.Function):
     """Dense layers block by block; their gradients add up over the rows in pieces, side by side.
 
     Few models with many rows each would leave most of a GPU idle otherwise.

@@ -98,8 +98,8 @@ def _perceptrons(model: SIN | GIN) -> Iterator[tuple[int, torch.nn.Sequential]]:
     """List the perceptrons on simplices, with the dimension of these."""
     for conv in model.convs:
         if isinstance(conv, SINConv):
-            yield from enumerate(conv.mlp_boundary)  # type: ignore[misc]
-            yield from enumerate(conv.mlp_upper)  # type: ignore[misc]
+            yield from enumerate(conv.mlp_boundary)
+            yield from enumerate(conv.mlp_upper)
         yield from enumerate(_outputs(conv))
 
 
