@@ -88,8 +88,8 @@ class Coboundary(torch.autograd.Function):
 class Exchange(torch.autograd.Function):
     """Leave-one-out inside each row of a table, then :class:`Scatter`, with fewer passes.
 
-    Message i of a row sends the others' sum to the row's entry i; the derivative does the same with
-    gathered gradients.
+    Entry i of a row receives the sum of the row's other messages; message i receives the sum of the
+    other entries' gradients.
     """
 
     @staticmethod
@@ -100,9 +100,11 @@ class Exchange(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """Hand every message the others' gradients."""
+        """Hand every message the others' gradients, gathered and added up in one pass."""
         (table,) = ctx.saved_tensors
-        return None, None, *others(Gather.apply(grad, table))  # type: ignore[no-untyped-call]
+        columns = table.unbind(1)
+        rest = [torch.stack([*columns[:i], *columns[i + 1 :]], 1) for i in range(len(columns))]
+        return None, None, *(Boundary.apply(grad, t, None) for t in rest)  # type: ignore[no-untyped-call]
 
 
 def exchange_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
