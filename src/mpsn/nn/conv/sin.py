@@ -8,7 +8,7 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import functional as fn
 from mpsn.nn.checks import activation, cochains
-from mpsn.nn.conv.mlp import mlp
+from mpsn.nn.conv.mlp import mlp, on_parts
 
 
 class SINConv(torch.nn.Module):
@@ -75,9 +75,7 @@ class SINConv(torch.nn.Module):
         self.message = torch.nn.ModuleList(
             torch.nn.Linear(2 * in_channels, in_channels) for _ in dims[:-1] if coface_message
         )
-        self.act = activation(act)  # of messages
-        if hasattr(self.act, "inplace"):
-            self.act.inplace = True  # they are no one else's
+        self.act = activation(act, inplace=True)  # of messages, which are no one else's
         start = torch.full((max_dim + 1, 2), float(eps))  # (dimension, [boundary, upper])
         self.eps = torch.nn.Parameter(start) if train_eps else None
         self.fixed_eps = float(eps)
@@ -92,8 +90,8 @@ class SINConv(torch.nn.Module):
                 low = low + fn.boundary(hs[k - 1], K.faces(k))
             if k < self.max_dim:
                 up = up + self._upper(k, h, hs[k + 1], K.faces(k + 1))
-            both = torch.cat([self.mlp_boundary[k](low), self.mlp_upper[k](up)], dim=-1)
-            out.append(self.mlp_update[k](both))
+            halves = [self.mlp_boundary[k](low), self.mlp_upper[k](up)]
+            out.append(on_parts(self.mlp_update[k], halves))  # type: ignore[arg-type]
         return out
 
     def _own(self, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
