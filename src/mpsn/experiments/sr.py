@@ -29,7 +29,7 @@ from mpsn.nn.by_color import ColorClasses
 from mpsn.nn.models import GIN, SIN, GINConfig, MLPSum, MLPSumConfig, SINConfig
 from mpsn.wl import swl
 
-NUMBERS = 1 << 20  # features of one layer computed at a time, so that they stay in the cache
+NUMBERS = 1 << 21  # features of one layer computed at a time: many colors shared, little memory
 COPIES = 32  # graphs that are relabelled to measure rounding
 CONSTRUCTED = tuple(p for p, family in FAMILIES.items() if family.construct is not None)
 

@@ -10,7 +10,7 @@ from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.conv import SINConv
-from mpsn.nn.functional.transposes import others
+from mpsn.nn.functional.transposes import others, sum_bags
 from mpsn.nn.models import SIN
 from mpsn.nn.readout import pool
 from mpsn.wl import swl
@@ -127,7 +127,7 @@ class ColorClasses:
                     conv.messages(k, hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1])
                 )
                 table = torch.stack(messages, dim=1).flatten(0, 1)  # ((k+2) m_{k+1}, F)
-                up = up + nnf.embedding_bag(step.senders[k], table, step.starts[k], mode="sum")
+                up = up + sum_bags(table, step.senders[k], step.starts[k])
             out.append(conv.update(k, low, up))
         return out
 

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mpsn.nn.functional import sums_cpu
+
 
 class Gather(torch.autograd.Function):
     """Rows of h named by each column of a table; its derivative is :class:`Scatter`.
@@ -156,10 +158,23 @@ def sum_faces(h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
     """Return the signed sums of the rows that each row of a table names, (n, ..., F)."""
     if torch.compiler.is_compiling() or not table.numel() or not h.is_floating_point():
         return add(times(signs, read_rows(h, table)))
-    weights = None if signs is None else signs.to(h.dtype)
     flat = h.reshape(h.shape[0], -1)  # one pass over memory, where gathering takes several
-    out = torch.nn.functional.embedding_bag(table, flat, mode="sum", per_sample_weights=weights)
+    if signs is None:
+        starts = torch.arange(0, table.numel(), table.shape[1], device=h.device)
+        out = sum_bags(flat, table.flatten(), starts)
+    else:
+        weights = signs.to(h.dtype)
+        out = torch.nn.functional.embedding_bag(table, flat, mode="sum", per_sample_weights=weights)
     return out.view(table.shape[0], *h.shape[1:])
+
+
+def sum_bags(h: Tensor, at: Tensor, starts: Tensor) -> Tensor:
+    """Return the sums of the rows ``h[at[j]]`` from j = starts[i] up to the next start, (n, F)."""
+    if h.dtype == torch.float64 and h.device.type == "cpu":
+        out = h.new_empty((len(starts), h.shape[1]))
+        sums_cpu.sum_rows(h.detach().numpy(), at.numpy(), starts.numpy(), out.numpy())
+        return out
+    return torch.nn.functional.embedding_bag(at, h, starts, mode="sum")
 
 
 def sum_cofaces(h: Tensor, table: Tensor, count: int, signs: Tensor | None) -> Tensor:
