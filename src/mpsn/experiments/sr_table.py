@@ -1,7 +1,7 @@
 """The table and the figure of the strongly regular graphs, and the figures to compare with."""
 
 from collections.abc import Sequence
-from math import hypot
+from math import floor, hypot, log10
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,10 @@ def _pairs(record: Record) -> str:
 
 
 def _rate(mean: float, error: float) -> str:
-    return f"{mean:.4g}" if error == 0 else f"{mean:.3g} ± {error:.1g}"
+    if error == 0:
+        return f"{mean:.4g}"
+    digits = 1 - floor(log10(error))  # two of the error's
+    return f"{mean:.{digits}f} ± {error:.{digits}f}"
 
 
 def _notes(records: list[Record]) -> list[str]:

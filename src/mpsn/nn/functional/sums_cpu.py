@@ -1,4 +1,4 @@
-"""Sums of rows of a table in double precision on the CPU, where torch's own take ten times as long."""
+"""Sums of rows of a table in double precision on the CPU, where torch is ten times as slow."""
 
 import numba
 import numpy as np
