@@ -1,6 +1,5 @@
 """Small perceptrons that do not mind a dimension without simplices."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -8,7 +7,6 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.nn.checks import activation
-from mpsn.nn.functional import split_linear
 
 
 class RowNorm(torch.nn.Module):
@@ -56,20 +54,3 @@ def mlp(widths: list[int], act: str, norm: bool = False) -> torch.nn.Sequential:
         # What RowNorm returns is a view, which would have to be copied first.
         layers.append(activation(act, inplace=not norm))  # type: ignore[arg-type]
     return torch.nn.Sequential(*layers)
-
-
-def on_parts(net: torch.nn.Sequential, parts: Sequence[Tensor]) -> Tensor:
-    """Apply a perceptron to the concatenation of two tensors, without forming it.
-
-    Example:
-        >>> from mpsn.nn.conv.mlp import mlp, on_parts
-        >>> net, a, b = mlp([5, 2], "elu"), torch.randn(7, 3), torch.randn(7, 2)
-        >>> torch.allclose(on_parts(net, [a, b]), net(torch.cat([a, b], dim=1)), atol=1e-6)
-        True
-    """
-    dense, *rest = net
-    left, right = split_linear(parts, dense.weight, dense.bias)  # type: ignore[arg-type]
-    out = left.add_(right)
-    for module in rest:
-        out = module(out)
-    return out
