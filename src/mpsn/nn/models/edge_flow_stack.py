@@ -97,8 +97,7 @@ class EdgeFlowStack(torch.nn.Module):
             h = h if turn is None else turn * h
             h = _Layer.apply(self.products, h, own, *others)  # type: ignore[no-untyped-call]
             h = self.act(h if turn is None else turn * h)
-        # The L1 norm is |h| and the sum in one; an L₀-inv model's h is ≥ 0 after its relu.
-        pooled = torch.linalg.vector_norm(h, ord=1, dim=1)  # (S, N, F)
+        pooled = (h if self.config.l0_inv else h.abs()).sum(dim=1)  # (S, N, F)
         hidden = torch.baddbmm(
             weights["head.0.bias"][:, None], pooled, weights["head.0.weight"].mT
         ).relu()
