@@ -3,6 +3,7 @@
 from mpsn.nn.models.edge_flow import EdgeFlowConfig, EdgeFlowNet
 from mpsn.nn.models.edge_flow_stack import EdgeFlowStack
 from mpsn.nn.models.gin import GIN, GINConfig
+from mpsn.nn.models.map_flow import MapFlowConfig, MapFlowNet
 from mpsn.nn.models.mlp_sum import MLPSum, MLPSumConfig
 from mpsn.nn.models.sin import SIN, SINConfig
 
@@ -15,5 +16,7 @@ __all__ = [
     "GINConfig",
     "MLPSum",
     "MLPSumConfig",
+    "MapFlowConfig",
+    "MapFlowNet",
     "SINConfig",
 ]
