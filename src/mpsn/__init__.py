@@ -6,13 +6,20 @@ network that passes messages between simplices sees what ordinary graph networks
     >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
     >>> K, K.betti_numbers()
     (SimplicialComplex(dim=2, counts=(34, 78, 45)), (1, 9, 9))
+
+Names are imported when they are first used, so that ``import mpsn`` and the command line's help
+need not wait for torch.
 """
 
-from mpsn import nn, regions, wl
-from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
-from mpsn.datasets import read_graphs
-from mpsn.errors import MPSNError
-from mpsn.lifting import clique_complex, clique_complexes, lift_features
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mpsn import complexes, datasets, experiments, lifting, nn, plotting, regions, testing, wl
+    from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
+    from mpsn.datasets import read_graphs
+    from mpsn.errors import MPSNError
+    from mpsn.lifting import clique_complex, clique_complexes, lift_features
 
 __version__ = "0.1.0"
 
@@ -23,9 +30,39 @@ __all__ = [
     "clique_complex",
     "clique_complexes",
     "collate",
+    "complexes",
+    "datasets",
+    "experiments",
     "lift_features",
+    "lifting",
     "nn",
+    "plotting",
     "read_graphs",
     "regions",
+    "testing",
     "wl",
 ]
+
+_HOMES = {
+    "ComplexDataset": "mpsn.complexes",
+    "MPSNError": "mpsn.errors",
+    "SimplicialComplex": "mpsn.complexes",
+    "clique_complex": "mpsn.lifting",
+    "clique_complexes": "mpsn.lifting",
+    "collate": "mpsn.complexes",
+    "lift_features": "mpsn.lifting",
+    "read_graphs": "mpsn.datasets",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        return importlib.import_module(f"{__name__}.{name}")
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

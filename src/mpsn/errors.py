@@ -2,6 +2,8 @@
 
 import zipfile
 import zlib
+from collections.abc import Iterable
+from difflib import get_close_matches
 from xml.etree.ElementTree import ParseError
 
 # What readers of zip archives, numpy headers, JSON and XML raise on damaged files.
@@ -47,3 +49,15 @@ class FileError(MPSNError):
 
 class ColoringError(MPSNError):
     """A Weisfeiler-Lehman test that cannot be run as asked."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a sentence that suggests the known names nearest to one that is unknown, or none.
+
+    Example:
+        >>> from mpsn.errors import did_you_mean
+        >>> did_you_mean("hexagn", ["hexagon", "prism"])
+        ' Did you mean hexagon?'
+    """
+    near = get_close_matches(name, list(known))
+    return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -1,12 +1,14 @@
 """`mpsn distinguish` as a user runs it."""
 
 import json
+import re
 
 import networkx as nx
 
 from mpsn.datasets import strongly_regular
+from mpsn.datasets.named import NAMED
 from mpsn.errors import TooLargeError
-from mpsn.wl import TESTS
+from mpsn.wl import LADDER, TESTS
 
 
 def row(out, test):
@@ -116,6 +118,8 @@ def test_errors_are_one_line_and_exit_2(mpsn, tmp_path):
     for arguments, match in [
         (["hexagon"], "name a second graph"),
         (["hexagon", "hexagn"], "built-in graph (hexagon, two-triangles, rook4x4"),
+        (["hexagon", "hexagn"], "Did you mean hexagon?"),
+        (["hexagon", "prism", "--tests", "wl,swll"], "Did you mean swl"),
         ([path, "hexagon"], "Expected one graph in"),
         ([path, "--plot", "x.png"], "two graphs to compare and plot"),
         (["hexagon", "prism", "--tests", "wl,4-wl"], "2-fwl, 3-fwl, swl, swl-all, got 4-wl"),
@@ -161,3 +165,6 @@ def test_help_teaches(mpsn):
     assert code == 0
     assert "mpsn distinguish rook4x4 shrikhande" in out
     assert "3-WL = 2-FWL" in out
+    words = set(re.findall(r"[\w,-]*\w", out))
+    assert words >= {*TESTS, *NAMED}
+    assert ",".join(LADDER) in out  # the default

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpsn.complexes.graphs import Graph, as_graph
-from mpsn.errors import GraphError
+from mpsn.errors import GraphError, did_you_mean
 
 Adjacency = NDArray[np.bool_]
 
@@ -97,5 +97,8 @@ def named_graph(name: str) -> Graph:
         10
     """
     if name not in NAMED:
-        raise GraphError(f"Expected a built-in graph among {', '.join(NAMED)}, got {name!r}.")
+        raise GraphError(
+            f"Expected a built-in graph among {', '.join(NAMED)}, got {name!r}."
+            f"{did_you_mean(name, NAMED)}"
+        )
     return NAMED[name]()

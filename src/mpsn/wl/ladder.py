@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from mpsn.complexes.operators import Kind
-from mpsn.errors import ColoringError, TooLargeError
+from mpsn.errors import ColoringError, TooLargeError, did_you_mean
 from mpsn.lifting import clique_complexes
 from mpsn.wl.graphs import bare, read
 from mpsn.wl.isomorphism import isomorphic, isomorphism_classes, positions_by_label
@@ -196,5 +196,7 @@ def check_tests(tests: Sequence[str], max_dim: int | None) -> None:
     unknown = [test for test in tests if test not in TESTS]
     if unknown or isinstance(tests, str):
         got = tests if isinstance(tests, str) else ", ".join(map(str, unknown))
-        raise ColoringError(f"Expected tests among {', '.join(TESTS)}, got {got}.")
+        raise ColoringError(
+            f"Expected tests among {', '.join(TESTS)}, got {got}.{did_you_mean(got, TESTS)}"
+        )
     clique_complexes([], max_dim)

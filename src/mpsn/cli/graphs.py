@@ -1,59 +1,31 @@
-"""The command line: each command parses, then calls one public function."""
+"""Commands on graphs: lift them, tell them apart."""
 
 import json
-import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from mpsn.complexes.graphs import Graph
-from mpsn.datasets import read_graphs
-from mpsn.datasets.named import NAMED
-from mpsn.errors import FileError, GraphError, MPSNError, TooLargeError
-from mpsn.lifting import clique_complexes
-from mpsn.wl import LADDER, TESTS, Classes, compare, equivalence_classes
-from mpsn.wl.ladder import TRUTHS, VERDICTS, check_tests
+from mpsn.cli.output import AsJson, drawing
+from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.",
-)
+if TYPE_CHECKING:
+    from mpsn.complexes.graphs import Graph
 
 
-reproduce = typer.Typer(
-    no_args_is_help=True, help="Make a table or figure of the paper, beside the paper's numbers."
-)
-app.add_typer(reproduce, name="reproduce")
-
-
-def main() -> None:
-    """Run the command line; errors about input become one line and exit status 2."""
-    try:
-        app()
-    except MPSNError as error:
-        said = f"[bold red]error:[/] {escape(str(error))}"
-        Console(stderr=True, soft_wrap=True).print(said, highlight=False)
-        sys.exit(2)
-
-
-@app.command()
 def lift(
     file: Annotated[Path, typer.Argument(help="graph6, sparse6, edge list, GraphML or .npz.")],
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a simplex; all cliques unless said.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Lift the graphs of a file to their clique complexes, and count what is there.
 
@@ -62,6 +34,8 @@ def lift(
 
     Example: mpsn lift graphs.g6 --max-dim 3
     """
+    from mpsn import clique_complexes, read_graphs
+
     graphs = read_graphs(file)
     start = time.perf_counter()
     lifted = clique_complexes(graphs, max_dim)
@@ -78,19 +52,18 @@ def lift(
     Console().print(f"lifted in {seconds:.3g} seconds")
 
 
-@app.command()
 def distinguish(
     a: Annotated[str, typer.Argument(help="A graph file, or the name of a built-in graph.")],
     b: Annotated[
         str | None, typer.Argument(help="Another one; none to group the many graphs of file A.")
     ] = None,
     tests: Annotated[
-        str, typer.Option(help=f"Tests to run, of {', '.join(TESTS)}, with commas between.")
-    ] = ",".join(LADDER),
+        str, typer.Option(help="Tests to run, with commas between; see above.")
+    ] = "wl,2-wl,3-wl,2-fwl,swl",
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a simplex; all cliques unless said.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw both clique complexes in their stable SWL colors.")
     ] = None,
@@ -109,6 +82,9 @@ def distinguish(
 
     Example: mpsn distinguish rook4x4 shrikhande
     """
+    from mpsn.wl import compare
+    from mpsn.wl.ladder import TRUTHS, VERDICTS, check_tests
+
     names = [name.strip() for name in tests.split(",")]
     check_tests(names, max_dim)
     first = _graphs_of(a)
@@ -144,19 +120,26 @@ def distinguish(
     Console().print(f"truth: {TRUTHS[result.isomorphic]}")
 
 
-def _graphs_of(name: str) -> list[Graph]:
+def _graphs_of(name: str) -> "list[Graph]":
+    from mpsn.datasets import read_graphs
+    from mpsn.datasets.named import NAMED
+
     if name in NAMED:
         return [NAMED[name]()]
     if not Path(name).exists():
         raise FileError(
             f"Expected a graph file or a built-in graph ({', '.join(NAMED)}), got {name!r}."
+            f"{did_you_mean(name, NAMED)}"
         )
     return read_graphs(name)
 
 
 def _print_classes(
-    file: str, graphs: list[Graph], tests: list[str], max_dim: int | None, as_json: bool
+    file: str, graphs: "list[Graph]", tests: list[str], max_dim: int | None, as_json: bool
 ) -> None:
+    from mpsn.wl import Classes, equivalence_classes
+    from mpsn.wl.ladder import TRUTHS, VERDICTS
+
     rows: list[dict[str, Any]] = []
     for test in tests:
         try:
@@ -190,25 +173,11 @@ def _print_notes(notes: Iterable[tuple[str, str]]) -> None:
             Console(soft_wrap=True).print(escape(f"{test}: {note}"), highlight=False)
 
 
-@contextmanager
-def _drawing(target: Path) -> Iterator[None]:
-    """Turn what goes wrong with --plot into errors of one line."""
-    try:
-        yield
-    except MPSNError:
-        raise
-    except ImportError as error:
-        raise MPSNError(
-            "Expected matplotlib for --plot, got none; pip install matplotlib."
-        ) from error
-    except (OSError, ValueError) as error:
-        raise FileError(f"Expected to write a picture to {target}, got {error}.") from error
-
-
-def _plot(graphs: list[Graph], names: list[str], max_dim: int | None, file: Path) -> None:
-    with _drawing(file):
+def _plot(graphs: "list[Graph]", names: list[str], max_dim: int | None, file: Path) -> None:
+    with drawing(file):
         from matplotlib import pyplot as plt
 
+        from mpsn.lifting import clique_complexes
         from mpsn.plotting import draw_stable_colors
 
         figure, axes = plt.subplots(1, 2, figsize=(9, 4.5))
@@ -234,46 +203,3 @@ def _print_rows(rows: list[dict[str, Any]], title: str, most: int = 40) -> None:
     Console().print(table)
     if len(rows) > most:
         Console().print(f"... and {len(rows) - most} more; --json prints all")
-
-
-@reproduce.command("regions")
-def reproduce_regions(
-    plot: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Draw the paper's two figures in here.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many random weights to count for.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-) -> None:
-    """Count the linear regions of GNN, SCNN and MPSN layers, exactly, beside the theorems' bounds.
-
-    For GNN and SCNN the theorems give the number itself, for MPSN an upper bound. With --plot, also
-    draws the regions in a slice of input space: of all three on a triangle, and with edge features
-    populated from vertices.
-
-    Example: mpsn reproduce regions --plot out/regions
-    """
-    from mpsn.experiments import regions
-
-    paths = []
-    if plot:
-        with _drawing(plot):
-            paths = regions.draw(plot)
-    rows = []
-    with Console(stderr=True).status("counting") as status:
-        for row in regions.sweep(seeds):
-            rows.append(row)
-            status.update(f"counting: {row.complex}, d={row.d}, m={row.m}, {row.model}")
-    if as_json:
-        found = [row._asdict() for row in rows]
-        print(json.dumps({"rows": found, "figures": [str(path) for path in paths]}))
-        return
-    table = Table(title="Linear regions, exact counts", title_justify="left")
-    for name in ("complex", "d", "m", "model", f"regions, {seeds} seeds", "theorem"):
-        table.add_column(name)
-    for row in rows:
-        counts = " ".join(map(str, sorted(set(row.regions))))
-        sign = "≤" if row.model == "MPSN" else "="
-        table.add_row(row.complex, str(row.d), str(row.m), row.model, counts, f"{sign} {row.bound}")
-    Console().print(table)
-    for path in paths:
-        print(f"figure: {path}")

@@ -1,0 +1,50 @@
+"""The command line: each command parses, then calls one public function.
+
+Commands import what they need when they run, so that ``--help`` answers at once.
+"""
+
+import sys
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from mpsn.cli import experiments, graphs
+from mpsn.cli.reproduce import reproduce
+from mpsn.errors import MPSNError
+
+TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
+
+A short tour:
+
+  mpsn lift graphs.g6                   how many triangles, holes, ... graphs have
+
+  mpsn distinguish rook4x4 shrikhande   which tests tell two graphs apart
+
+  mpsn reproduce sr --quick             a table of the paper, made again
+
+  mpsn report runs                      one page of all that was made
+
+Every command explains itself: mpsn COMMAND --help.
+"""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help=TOUR,
+)
+app.command()(graphs.lift)
+app.command()(graphs.distinguish)
+app.add_typer(reproduce, name="reproduce")
+app.command()(experiments.report)
+
+
+def main() -> None:
+    """Run the command line; errors about input become one line and exit status 2."""
+    try:
+        app()
+    except MPSNError as error:
+        said = f"[bold red]error:[/] {escape(str(error))}"
+        Console(stderr=True, soft_wrap=True).print(said, highlight=False)
+        sys.exit(2)

@@ -1,0 +1,66 @@
+"""The command line answers at once, and helps those who mistype."""
+
+import subprocess
+import sys
+
+import pytest
+
+import mpsn as package
+from mpsn.cli import app
+
+HEAVY = {"torch", "torch_geometric", "numba", "networkx", "scipy", "sklearn", "matplotlib"}
+
+ASK = """
+import sys
+from mpsn.cli import main
+sys.argv = ["mpsn", *sys.argv[1:], "--help"]
+try:
+    main()
+except SystemExit:
+    pass
+print(*sorted(name for name in sys.modules if "." not in name), file=sys.stderr)
+"""
+
+
+def commands(typer_app, *before):
+    """Return every command line that has a help page."""
+    yield before
+    for command in typer_app.registered_commands:
+        yield (*before, command.name or command.callback.__name__.strip("_"))
+    for group in typer_app.registered_groups:
+        yield from commands(group.typer_instance, *before, group.name)
+
+
+@pytest.mark.parametrize("arguments", list(commands(app)), ids=" ".join)
+def test_help_needs_none_of_the_heavy_packages(arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, *arguments], capture_output=True, text=True, check=True
+    )
+    assert "Usage: " in done.stdout
+    assert not HEAVY & set(done.stderr.split())
+
+
+def test_the_first_help_is_a_tour(mpsn):
+    code, out, _ = mpsn("--help")
+    assert code == 0
+    for command in commands(app):
+        assert not command or command[0] in out
+    assert "A short tour" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(("distinguih",), "distinguish"), (("lift", "--max-dims", 2), "--max-dim")],
+)
+def test_unknown_names_get_a_suggestion(mpsn, arguments, meant):
+    code, _, err = mpsn(*arguments)
+    assert code == 2
+    assert meant in err
+
+
+def test_names_are_found_when_asked_for():
+    for name in package.__all__:
+        assert name in dir(package)
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'clique'"):
+        _ = package.clique

@@ -1,0 +1,72 @@
+"""An experiment that takes no time, for the tests of the engine."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from mpsn.errors import FileError
+from mpsn.experiments.experiment import Experiment, Job, Place, Record, Run, Table
+
+
+@dataclass(frozen=True)
+class Inner:
+    width: int = 2
+
+
+@dataclass(frozen=True)
+class ToyConfig:
+    scale: float
+    epochs: int = 3
+    inner: Inner = Inner()
+    sizes: tuple[int, ...] | None = None
+    pause: float = 0.0
+
+    def quick(self) -> Self:
+        return replace(self, epochs=1)
+
+
+def jobs(row: str, config: ToyConfig, seeds: tuple[int, ...]) -> list[Job]:
+    return [Job(row, config, data, seeds, (0, 1)) for data in ("small one", "large one")]
+
+
+def work(job: Job, place: Place) -> list[Run]:
+    if job.config.scale < 0:
+        raise FileError("Expected a scale above 0, got less.")
+    curves = []
+    for epoch in range(job.config.epochs):
+        curves.append(job.config.scale * epoch)
+        time.sleep(job.config.pause)
+        place.tick(1)
+    return [
+        Run(s, f, {"score": job.config.scale * (10 * s + f)}, {"loss": curves})
+        for s in job.seeds
+        for f in job.folds
+    ]
+
+
+def table(records: list[Record]) -> Table:
+    rows = [[str(r.job), str(len(r.runs))] for r in records]
+    return Table("Toys & <things>", ["job", "runs"], rows, ["A note."])
+
+
+def figures(records):
+    from matplotlib import pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(2, 2))
+    for record in records:
+        ax.plot(record.runs[0].curve["loss"])
+    return {"curves": figure}
+
+
+def missing(job: Job, data: Path | None) -> str | None:
+    if data is not None and job.data == "large one":
+        return f"Expected the large one in {data}, got nothing."
+    return None
+
+
+def steps(job: Job) -> int:
+    return job.config.epochs
+
+
+EXPERIMENT = Experiment("toy", ToyConfig, jobs, work, steps, table, figures, 2, missing)
