@@ -20,12 +20,8 @@ def locate(name: str, url: str, sha256: str, data: str | os.PathLike[str] | None
         sha256: Checksum of the file there; local copies may be other editions.
         data: The user's folder.
     """
-    folder = data or os.environ.get("MPSN_DATA")
-    if folder and (path := Path(folder) / name).exists():
-        return path
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mpsn"
-    path = cache / name
-    if not path.exists():
+    path = at_hand(name, data)
+    if path is None:
         content = _download(name, url)
         found = hashlib.sha256(content).hexdigest()
         if found != sha256:
@@ -34,11 +30,23 @@ def locate(name: str, url: str, sha256: str, data: str | os.PathLike[str] | None
                 f"download is broken. Get a good copy and put it at DIR/{name}, then pass data=DIR "
                 f"or set MPSN_DATA=DIR."
             )
+        path = _cache() / name
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         temporary.write_bytes(content)
         temporary.replace(path)
     return path
+
+
+def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the path of a data file as :func:`locate` does, or None if it has to be downloaded."""
+    folder = data or os.environ.get("MPSN_DATA")
+    places = [Path(folder), _cache()] if folder else [_cache()]
+    return next((place / name for place in places if (place / name).exists()), None)
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mpsn"
 
 
 def _download(name: str, url: str) -> bytes:

@@ -26,17 +26,13 @@ class Training:
     """Learning rate of Adam at the beginning."""
     halve_every: int = 20
     """Epochs after which the learning rate is halved, again and again."""
-    weight_decay: float = 0.0
-    """Decoupled weight decay (AdamW)."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "halve_every"):
             if getattr(self, name) < 1:
                 raise MPSNError(f"Expected {name} >= 1, got {getattr(self, name)}.")
-        if self.lr <= 0 or self.weight_decay < 0:
-            raise MPSNError(
-                f"Expected lr > 0 and weight_decay >= 0, got {self.lr} and {self.weight_decay}."
-            )
+        if self.lr <= 0:
+            raise MPSNError(f"Expected lr > 0, got {self.lr}.")
 
 
 class SideBySide(torch.nn.Module):
@@ -80,26 +76,21 @@ def train(
         seeds: The seeds.
         place: Where; ticks once an epoch.
     """
-    device, is_train = place.device, data.train
+    device = place.device
     nets = []
     for seed in seeds:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             nets.append(make().to(device))
     K = data.complex.to(device)
-    fast = all(isinstance(net, EdgeFlowNet) for net in nets)
-    stack: EdgeFlowStack | SideBySide = (EdgeFlowStack if fast else SideBySide)(nets, K)
-    flows, labels = ((data.x * data.signs).to(device), data.y.to(device))
-    sets = {
-        name: (flows[:, which], labels[which], data.signs[:, which.cpu()].to(device))
-        for name, which in (("train", is_train.to(device)), ("test", ~is_train.to(device)))
-    }
-    optimizer = torch.optim.AdamW(
-        stack.parameters(), lr=training.lr, weight_decay=training.weight_decay, fused=True
-    )
+    flow_nets = [net for net in nets if isinstance(net, EdgeFlowNet)]
+    fast = len(flow_nets) == len(nets)
+    stack = EdgeFlowStack(flow_nets, K) if fast else SideBySide(nets, K)
+    sets = {"train": _part(data, data.train, device), "test": _part(data, ~data.train, device)}
+    optimizer = torch.optim.Adam(stack.parameters(), lr=training.lr, fused=True)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, training.halve_every, 0.5)
     curve = []
-    for order in orders(int(is_train.sum()), training, seeds):
+    for order in orders(len(sets["train"][1]), training, seeds):
         passed = epoch(stack, optimizer, *sets["train"][:2], order.to(device))
         curve.append(torch.stack([*passed, accuracy(stack, *sets["test"], training.batch)]))
         schedule.step()
@@ -117,6 +108,14 @@ def train(
     ]
 
 
+def _part(data: FlowDataset, which: Tensor, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Return flows in the orientations they are to be seen in, labels, and those orientations."""
+    x, y, signs = data.x[:, which], data.y[which], data.signs[:, which]
+    if not len(y):
+        raise MPSNError(f"Expected flows to train on and flows to test on, got {data}.")
+    return (x * signs).to(device), y.to(device), signs.to(device)
+
+
 def orders(n: int, training: Training, seeds: Sequence[int]) -> Iterator[Tensor]:
     """Yield for each epoch which flows each step takes, (steps, S, batch); -1 fills up the last."""
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -124,7 +123,7 @@ def orders(n: int, training: Training, seeds: Sequence[int]) -> Iterator[Tensor]
     for _ in range(training.epochs):
         order = torch.stack([torch.randperm(n, generator=generator) for generator in generators])
         order = nnf.pad(order, (0, missing), value=-1)
-        yield order.unflatten(1, (-1, training.batch)).transpose(0, 1)
+        yield order.view(len(seeds), -1, training.batch).transpose(0, 1)
 
 
 def epoch(
@@ -158,9 +157,8 @@ def accuracy(
     """Return the accuracy of each network in percent, (S,)."""
     stack.eval()
     hits = []
-    for x, y, turn in zip(
-        flows.split(batch, 1), labels.split(batch), signs.split(batch, 1), strict=True
-    ):
+    parts = (torch.split(flows, batch, 1), torch.split(labels, batch), torch.split(signs, batch, 1))
+    for x, y, turn in zip(*parts, strict=True):
         logits = stack(x[None, ..., None].expand(len(stack.nets), -1, -1, 1), turn)
         hits.append((logits.argmax(2) == y).sum(1))
     return 100 * torch.stack(hits).sum(0) / len(labels)

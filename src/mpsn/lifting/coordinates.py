@@ -1,5 +1,7 @@
 """Coordinates of vertices that a complex has by itself."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -31,4 +33,4 @@ def laplacian_coordinates(K: SimplicialComplex, number: int) -> Tensor:
     L = K.hodge_laplacian(0, dtype=torch.float64).to_dense()
     waves: Tensor = torch.linalg.eigh(L).eigenvectors[:, 1 : number + 1]
     largest = waves.gather(0, waves.abs().round(decimals=9).argmax(dim=0, keepdim=True))
-    return waves * largest.sign() * K.num_nodes**0.5
+    return waves * largest.sign() * math.sqrt(K.num_nodes)

@@ -59,7 +59,7 @@ class EdgeFlowStack(torch.nn.Module):
             raise LayerError(f"Expected one complex, got a union of {K.num_complexes}.")
         self.config = nets[0].config
         self.nets = list(nets)  # as a plain attribute: their parameters are not the stack's
-        stacked = torch.func.stack_module_state(self.nets)[0]  # type: ignore[arg-type]
+        stacked = torch.func.stack_module_state(self.nets)[0]
         self.names = list(stacked)
         self.stacked = torch.nn.ParameterList(stacked.values())
         self.products = _products(K, len(nets), self.config.upper, not self.config.l0_inv)
@@ -129,15 +129,15 @@ class _Products(NamedTuple):
         S, E, N, _ = h.shape
         out = h.new_empty(S, E + sum(self.blocks), N, weights[0].shape[2])
         rows = [E, *self.blocks]
-        targets = out.flatten(1, 2).split([n * N for n in rows], dim=1)
+        targets = torch.split(out.flatten(1, 2), [n * N for n in rows], dim=1)
         for part, weight, target in zip(self.parts(h, z), weights, targets, strict=True):
             torch.bmm(part, weight, out=target)
         return out
 
     def parts(self, h: Tensor, z: Tensor) -> list[Tensor]:
         """Return edges, vertices and triangles as matrices, (S, rows N, F) each."""
-        N = h.shape[2]
-        return [h.flatten(1, 2), *z.flatten(1, 2).split([n * N for n in self.blocks], dim=1)]
+        rows = [n * h.shape[2] for n in self.blocks]
+        return [h.flatten(1, 2), *torch.split(z.flatten(1, 2), rows, dim=1)]
 
 
 class _Layer(torch.autograd.Function):
