@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex, grouped
+from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn.checks import activation
 from mpsn.nn.functional import incidence
+from mpsn.nn.functional.sparse_rows import SparseRows
 from mpsn.nn.models.edge_flow import EdgeFlowNet
 
 
@@ -95,7 +95,7 @@ class EdgeFlowStack(torch.nn.Module):
             for share, other in zip(self.products.shares, others, strict=True):
                 own = own - share * other
             h = h if turn is None else turn * h
-            h = _Layer.apply(self.products, h, own, *others)  # type: ignore[no-untyped-call]
+            h = _layer(self.products, h, [own, *others])
             h = self.act(h if turn is None else turn * h)
         pooled = (h if self.config.l0_inv else h.abs()).sum(dim=1)  # (S, N, F)
         hidden = torch.baddbmm(
@@ -114,110 +114,136 @@ class EdgeFlowStack(torch.nn.Module):
 class _Products(NamedTuple):
     """The sparse products with Cᵀ and [I, C] for S copies of a complex, and what goes with them.
 
-    A product is an embedding bag: for each row, which rows to add up, and with which weights.
+    Rows of features come by block, and in a block by copy: edges; vertices; triangles.
     """
 
     copies: int
     edges: int
-    blocks: list[int]  # columns of C that belong to vertices, and to triangles
+    blocks: list[int]  # number of vertices and of columns of B in one copy
     shares: list[int]  # what a product with each block counts too much of every edge itself
-    spread: tuple[Tensor, Tensor, Tensor]  # index, offsets, weights of Cᵀ
-    collect: tuple[Tensor, Tensor, Tensor]  # those of [I, C]
+    spread: SparseRows  # Cᵀ
+    collect: SparseRows  # [I, C]
+
+    def parts(self, h: Tensor, z: Tensor) -> list[Tensor]:
+        """Return the features (S, n N, F) of edges, vertices and triangles, from (rows, N, F)."""
+        rows = [self.copies * n for n in self.blocks]
+        parts = [h, *torch.split(z, rows)]
+        return [part.view(self.copies, -1, h.shape[2]) for part in parts]
 
     def project(self, h: Tensor, z: Tensor, weights: Sequence[Tensor]) -> Tensor:
-        """Multiply edges, vertices and triangles with weights (S, F, G) of their own, one each."""
-        S, E, N, _ = h.shape
-        out = h.new_empty(S, E + sum(self.blocks), N, weights[0].shape[2])
-        rows = [E, *self.blocks]
-        targets = torch.split(out.flatten(1, 2), [n * N for n in rows], dim=1)
+        """Multiply edges, vertices and triangles with weights (S, F, G) of their own each."""
+        out = h.new_empty(len(h) + len(z), h.shape[1], weights[0].shape[2])
+        targets = self.parts(out[: len(h)], out[len(h) :])
         for part, weight, target in zip(self.parts(h, z), weights, targets, strict=True):
             torch.bmm(part, weight, out=target)
         return out
 
-    def parts(self, h: Tensor, z: Tensor) -> list[Tensor]:
-        """Return edges, vertices and triangles as matrices, (S, rows N, F) each."""
-        rows = [n * h.shape[2] for n in self.blocks]
-        return [h.flatten(1, 2), *torch.split(z.flatten(1, 2), rows, dim=1)]
-
 
 class _Layer(torch.autograd.Function):
-    """h W + C (Cᵀ h) W', by blocks, where C does not learn."""
+    """h W + C (Cᵀ h) W', by blocks, on rows (S E, N, F), where C does not learn."""
 
     @staticmethod
     def forward(ctx: Any, products: _Products, h: Tensor, *weights: Tensor) -> Tensor:
-        h = h.contiguous()
-        z = _bag(products.spread, h)  # (S, n_0 + n_2', N, F)
+        z = products.spread.times(h)  # (S (n_0 + n_2'), N, F)
         ctx.products = products
         ctx.save_for_backward(h, z, *weights)
-        return _bag(products.collect, products.project(h, z, weights))
+        return products.collect.times(products.project(h, z, weights))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         products: _Products = ctx.products
         h, z, *weights = ctx.saved_tensors
         grad = grad.contiguous()
-        spread = _bag(products.spread, grad)
-        sides = zip(products.parts(h, z), products.parts(grad, spread), strict=True)
-        of_weights = [left.mT @ right for left, right in sides]
+        spread = products.spread.times(grad)
         of_h = None
         if ctx.needs_input_grad[1]:
             turned = products.project(grad, spread, [weight.mT for weight in weights])
-            of_h = _bag(products.collect, turned)
-        return None, of_h, *of_weights
+            of_h = products.collect.times(turned)
+        sides = zip(products.parts(h, z), products.parts(grad, spread), strict=True)
+        chunks = h.shape[1]
+        return None, of_h, *(_product_of_rows(left, right, chunks) for left, right in sides)
 
 
-def _bag(product: tuple[Tensor, Tensor, Tensor], h: Tensor) -> Tensor:
-    """Multiply a sparse matrix with the rows of S copies, (S, n, N, F)."""
-    index, offsets, weights = product
-    out = nnf.embedding_bag(
-        index, h.flatten(0, 1).flatten(1), offsets, mode="sum", per_sample_weights=weights.to(h)
-    )
-    return out.view(h.shape[0], -1, *h.shape[2:])
+def _product_of_rows(left: Tensor, right: Tensor, chunks: int) -> Tensor:
+    """Return leftᵀ right, (S, F, G), of very many rows: in chunks, which run in parallel."""
+    S, rows = left.shape[0], left.shape[1] // max(1, chunks)
+    left, right = (side.view(S * chunks, rows, side.shape[2]) for side in (left, right))
+    return torch.bmm(left.mT, right).view(S, chunks, left.shape[2], -1).sum(1)
+
+
+def _layer(products: _Products, h: Tensor, weights: list[Tensor]) -> Tensor:
+    """Return a layer before its non-linearity, from (S, E, N, F) to (S, E, N, G).
+
+    Where the input is narrower, what edges hear is gathered first, as 2 or 3 times F features, by
+    a layer whose weights are unit vectors; the product with the weights then comes last.
+    """
+    S, E, N, F = h.shape
+    wide, G = len(weights) * F, weights[0].shape[2]
+    rows = h.reshape(S * E, N, F).contiguous()
+    if wide >= G:
+        out: Tensor = _Layer.apply(products, rows, *weights)  # type: ignore[no-untyped-call]
+        return out.view(S, E, N, G)
+    units = torch.eye(wide, dtype=h.dtype, device=h.device).view(-1, 1, F, wide)
+    heard = _Layer.apply(products, rows, *units.expand(-1, S, -1, -1))  # type: ignore
+    # Rows in N chunks: the derivative in the weights is then N products that run in parallel.
+    out = heard.view(S, N, E, wide) @ torch.cat(weights, dim=1)[:, None]
+    return out.view(S, E, N, G)
+
+
+class _Block(NamedTuple):
+    """Columns of C, n of them, for one copy: where they are not zero, and what they hold there."""
+
+    edges: Tensor
+    columns: Tensor
+    values: Tensor
+    n: int
+    share: int
 
 
 def _products(K: SimplicialComplex, copies: int, upper: bool, signed: bool) -> _Products:
-    """Write down the non-zero entries of C, by column and by row, for a number of copies."""
-    E, device = K.count(1), K.device
-    edge, column, value = [], [], []
-    blocks, shares = [K.count(0)], [2]
-    faces, signs = incidence(K, 1, signed)
-    own = torch.arange(E, device=device)
-    edge.append(own.repeat_interleave(2))
-    column.append(faces.reshape(-1))
-    value.append(torch.ones_like(column[0]) if signs is None else signs.reshape(-1))
-    if upper:
-        faces, signs = incidence(K, 2, signed)
-        triangles = torch.arange(K.count(2), device=device).repeat_interleave(3)
-        degree = torch.bincount(faces.reshape(-1), minlength=E)
-        most = int(degree.max()) if E else 0
-        fewer = (degree < most).nonzero()[:, 0]
-        edge += [faces.reshape(-1), fewer]
-        column += [blocks[0] + triangles, blocks[0] + K.count(2) + torch.arange(len(fewer)).to(own)]
-        value += [torch.ones_like(triangles) if signs is None else signs.reshape(-1)]
-        value += [(most - degree[fewer]).double().sqrt()]
-        blocks.append(K.count(2) + len(fewer))
-        shares.append(most)
-    rows, columns = torch.cat(edge), torch.cat(column)
-    values = torch.cat([v.double() for v in value])
-    M = sum(blocks)
-    spread = _csr(columns, rows, values, M, E, copies)
-    collect = _csr(
-        torch.cat([own, rows]),
-        torch.cat([own, columns + E]),
-        torch.cat([torch.ones_like(own).double(), values]),
-        E,
-        E + M,
-        copies,
+    """Write down the sparse matrices for S copies of the complex."""
+    blocks = [_vertices(K, signed), _triangles(K, signed)][: 2 if upper else 1]
+    E, copy, before = K.count(1), torch.arange(copies, device=K.device)[:, None], 0
+    parts = []
+    for block in blocks:
+        edges, columns = copy * E + block.edges, before + copy * block.n + block.columns
+        parts.append((edges.reshape(-1), columns.reshape(-1), block.values.repeat(copies)))
+        before += copies * block.n
+    edge, column, value = (torch.cat(side) for side in zip(*parts, strict=True))
+    own = torch.arange(copies * E, device=K.device)
+    collect = SparseRows.of(
+        torch.cat([own, edge]),
+        torch.cat([own, copies * E + column]),
+        torch.cat([torch.ones_like(own, dtype=value.dtype), value]),
+        copies * E,
     )
-    return _Products(copies, E, blocks, shares, spread, collect)
+    spread = SparseRows.of(column, edge, value, before)
+    n, shares = [block.n for block in blocks], [block.share for block in blocks]
+    return _Products(copies, E, n, shares, spread, collect)
 
 
-def _csr(
-    rows: Tensor, columns: Tensor, values: Tensor, n: int, m: int, copies: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return index, offsets and weights of an (n, m) matrix, repeated along the diagonal."""
-    order, ptr = grouped(rows, n)
-    copy = torch.arange(copies, device=rows.device)[:, None]
-    index = (columns[order] + copy * m).reshape(-1)
-    offsets = (ptr[:-1] + copy * len(order)).reshape(-1)
-    return index, offsets, values[order].repeat(copies)
+def _vertices(K: SimplicialComplex, signed: bool) -> _Block:
+    faces, signs = incidence(K, 1, signed)
+    edges = torch.arange(K.count(1), device=K.device).repeat_interleave(2)
+    return _Block(edges, faces.reshape(-1), _values(faces, signs), K.count(0), 2)
+
+
+def _triangles(K: SimplicialComplex, signed: bool) -> _Block:
+    """Return the triangles, and a column for each edge that is in fewer of them than another."""
+    faces, signs = incidence(K, 2, signed)
+    degree = torch.bincount(faces.reshape(-1), minlength=K.count(1))
+    most = int(degree.max()) if len(degree) else 0
+    fewer = (degree < most).nonzero()[:, 0]
+    n = K.count(2) + len(fewer)
+    column = torch.arange(n, device=K.device)
+    return _Block(
+        torch.cat([faces.reshape(-1), fewer]),
+        torch.cat([column[: K.count(2)].repeat_interleave(3), column[K.count(2) :]]),
+        torch.cat([_values(faces, signs), (most - degree[fewer]).double().sqrt()]),
+        n,
+        most,
+    )
+
+
+def _values(faces: Tensor, signs: Tensor | None) -> Tensor:
+    return (torch.ones_like(faces) if signs is None else signs).reshape(-1).double()
