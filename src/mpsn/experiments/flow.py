@@ -40,10 +40,10 @@ class FlowConfig:
     """Number of test flows."""
 
     def quick(self) -> Self:
-        """Return a small version: fewer points, flows and epochs, and a narrow network."""
-        training = replace(self.training, epochs=20, batch=20, lr=0.01, halve_every=5)
-        model = replace(self.model, hidden=16)
-        return replace(self, model=model, training=training, points=200, train=100, test=50)
+        """Return a small version: fewer points, flows and epochs, and a smaller network."""
+        training = replace(self.training, epochs=40, batch=10, lr=0.005)
+        model = replace(self.model, hidden=16, layers=2)
+        return replace(self, model=model, training=training, points=150, train=80, test=40)
 
 
 @lru_cache(maxsize=1)

@@ -39,9 +39,11 @@ class SparseRows(NamedTuple):
 
     def times(self, h: Tensor) -> Tensor:
         """Return the product with ``h``, (m, ...), as (n, ...); gradients do not pass."""
-        n, flat, weights = len(self.ptr) - 1, h.reshape(h.shape[0], -1), self.weights.to(h.dtype)
-        out = None
-        if h.is_cuda and flat.numel():
+        n = len(self.ptr) - 1
+        if not h.numel() or not len(self.columns):
+            return h.new_zeros(n, *h.shape[1:])
+        flat, weights, out = h.reshape(len(h), -1), self.weights.to(h.dtype), None
+        if h.is_cuda:
             from mpsn.nn.functional.sparse_rows_cuda import sum_of_rows
 
             out = sum_of_rows(self.columns, self.ptr, weights, flat)

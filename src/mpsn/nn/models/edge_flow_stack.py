@@ -58,18 +58,12 @@ class EdgeFlowStack(torch.nn.Module):
         if K.num_complexes != 1:
             raise LayerError(f"Expected one complex, got a union of {K.num_complexes}.")
         self.config = nets[0].config
-        self.nets = list(nets)  # as a plain attribute: their parameters are not the stack's
+        self.nets = list(nets)  # in a plain list: their parameters are not the stack's
         stacked = torch.func.stack_module_state(self.nets)[0]
         self.names = list(stacked)
         self.stacked = torch.nn.ParameterList(stacked.values())
         self.products = _products(K, len(nets), self.config.upper, not self.config.l0_inv)
         self.act = activation(self.config.act)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "nets":
-            object.__setattr__(self, name, value)
-        else:
-            super().__setattr__(name, value)
 
     def forward(self, x: Tensor, signs: Tensor | None = None) -> Tensor:
         """Return (S, N, out_channels).
@@ -126,9 +120,9 @@ class _Products(NamedTuple):
 
     def parts(self, h: Tensor, z: Tensor) -> list[Tensor]:
         """Return the features (S, n N, F) of edges, vertices and triangles, from (rows, N, F)."""
-        rows = [self.copies * n for n in self.blocks]
-        parts = [h, *torch.split(z, rows)]
-        return [part.view(self.copies, -1, h.shape[2]) for part in parts]
+        S, (_, N, F) = self.copies, h.shape
+        parts = [h, *torch.split(z, [S * n for n in self.blocks])]
+        return [part.view(S, len(part) // S * N, F) for part in parts]
 
     def project(self, h: Tensor, z: Tensor, weights: Sequence[Tensor]) -> Tensor:
         """Multiply edges, vertices and triangles with weights (S, F, G) of their own each."""
@@ -168,7 +162,7 @@ def _product_of_rows(left: Tensor, right: Tensor, chunks: int) -> Tensor:
     """Return leftᵀ right, (S, F, G), of very many rows: in chunks, which run in parallel."""
     S, rows = left.shape[0], left.shape[1] // max(1, chunks)
     left, right = (side.view(S * chunks, rows, side.shape[2]) for side in (left, right))
-    return torch.bmm(left.mT, right).view(S, chunks, left.shape[2], -1).sum(1)
+    return torch.bmm(left.mT, right).view(S, chunks, left.shape[2], right.shape[2]).sum(1)
 
 
 def _layer(products: _Products, h: Tensor, weights: list[Tensor]) -> Tensor:
