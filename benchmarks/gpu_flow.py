@@ -15,7 +15,7 @@ from gpu_complexes import milliseconds
 
 from mpsn.datasets import synthetic_flows
 from mpsn.experiments.experiment import Place
-from mpsn.experiments.flow_training import Training, epoch, orders, train
+from mpsn.experiments.flow_training import Steps, Training, train
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, EdgeFlowStack
 from mpsn.nn.models.edge_flow_stack import _product_of_rows
 
@@ -37,21 +37,8 @@ def stack_of(settings, K):
 
 def one_step(stack, flows, labels, form):
     """Return a function that takes one training step."""
-    order = next(iter(orders(len(labels), Training(epochs=1), SEEDS)))[:1].cuda()
-    adam = torch.optim.Adam(stack.parameters(), fused=True, capturable=form == "captured")
-    step = lambda: epoch(stack, adam, flows, labels, order)  # noqa: E731
-    if form != "captured":
-        return step
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
+    steps = Steps(stack, flows, labels, 64)
+    return steps.step if "recorded" in form else steps._step
 
 
 def parts(stack, K):
@@ -135,13 +122,9 @@ def main():
     print(json.dumps(result["parts_ms"], indent=1), flush=True)
     save(result)
     for name in ("MPSN Tanh", "GNN L0-inv"):
-        for form in ("eager", "eager, tf32", "captured"):
+        for form in ("eager", "recorded", "recorded, tf32"):
             torch.set_float32_matmul_precision("high" if "tf32" in form else "highest")
-            try:
-                step = one_step(stack_of(MODELS[name], K), flows, labels, form)
-                took = milliseconds(step, 20)
-            except Exception as error:
-                took = repr(error)[:300]
+            took = milliseconds(one_step(stack_of(MODELS[name], K), flows, labels, form), 20)
             result["step_ms"][f"{name}, {form}"] = took
             print(name, form, took, flush=True)
     torch.set_float32_matmul_precision("highest")

@@ -13,7 +13,7 @@ from mpsn.experiments import flow, ocean
 from mpsn.experiments.configs import ConfigError, build, plain, rows
 from mpsn.experiments.experiment import Job, Place, Record, Run
 from mpsn.experiments.flow_report import harmonic_coordinates, spread
-from mpsn.experiments.flow_training import SideBySide, Training, accuracy, orders, train
+from mpsn.experiments.flow_training import SideBySide, Steps, Training, accuracy, orders, train
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, EdgeFlowStack
 
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="MPSN_DATA is not set")
@@ -118,6 +118,23 @@ def test_training_is_the_plain_loop(data):
         K = data.complex.flip({1: turn < 0})
         hits += int(net(K, (turn * data.x[:, i])[:, None]).argmax() == data.y[i])
     assert run.metrics["test"] == pytest.approx(100 * hits / 20, abs=5.1)
+
+
+def test_recording_a_step_leaves_no_trace(data):
+    """On a GPU a step is taken a few times, with rate zero, before training starts."""
+
+    def losses(before):
+        torch.manual_seed(0)
+        stack = EdgeFlowStack([EdgeFlowNet(SMALL.model) for _ in range(2)], data.complex)
+        steps = Steps(stack, data.x[:, data.train], data.y[data.train], 16)
+        for _ in range(before):
+            steps.step()
+        steps.start()
+        steps.lr.fill_(0.01)
+        passes = orders(40, Training(epochs=2, batch=16), [0, 1])
+        return torch.stack([steps.epoch(order).clone() for order in passes])
+
+    assert torch.equal(losses(0), losses(4))
 
 
 def test_side_by_side_is_the_stack(data):

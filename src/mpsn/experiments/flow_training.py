@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as nnf
@@ -12,6 +13,8 @@ from mpsn.datasets.flows import FlowDataset
 from mpsn.errors import MPSNError
 from mpsn.experiments.experiment import Place, Run
 from mpsn.nn.models import EdgeFlowNet, EdgeFlowStack
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def train(
 
     A seed fixes the first weights and the order of the flows. Accuracies are in percent: those in
     ``metrics`` of the trained network; on the curve, ``train`` is measured as the epoch goes along.
+    On a GPU the products of matrices are rounded to TF32 on their way in.
 
     Args:
         make: Makes a network with random weights.
@@ -76,33 +80,52 @@ def train(
         seeds: The seeds.
         place: Where; ticks once an epoch.
     """
-    device = place.device
     nets = []
     for seed in seeds:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            nets.append(make().to(device))
-    K = data.complex.to(device)
+            nets.append(make().to(place.device))
+    K = data.complex.to(place.device)
     flow_nets = [net for net in nets if isinstance(net, EdgeFlowNet)]
     fast = len(flow_nets) == len(nets)
     stack = EdgeFlowStack(flow_nets, K) if fast else SideBySide(nets, K)
-    sets = {"train": _part(data, data.train, device), "test": _part(data, ~data.train, device)}
-    optimizer = torch.optim.Adam(stack.parameters(), lr=training.lr, fused=True)
-    schedule = torch.optim.lr_scheduler.StepLR(optimizer, training.halve_every, 0.5)
+    precision = torch.get_float32_matmul_precision()
+    if place.device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        return _train(stack, data, training, seeds, place)
+    finally:
+        torch.set_float32_matmul_precision(precision)
+
+
+def _train(
+    stack: EdgeFlowStack | SideBySide,
+    data: FlowDataset,
+    training: Training,
+    seeds: Sequence[int],
+    place: Place,
+) -> list[Run]:
+    sets = {
+        name: _part(data, which, place.device)
+        for name, which in (("train", data.train), ("test", ~data.train))
+    }
+    x, y, _ = sets["train"]
+    steps = Steps(stack, x, y, training.batch)
+    test = recorded(stack, lambda: accuracy(stack, *sets["test"], training.batch))
+    steps.start()
     curve = []
-    for order in orders(len(sets["train"][1]), training, seeds):
-        passed = epoch(stack, optimizer, *sets["train"][:2], order.to(device))
-        curve.append(torch.stack([*passed, accuracy(stack, *sets["test"], training.batch)]))
-        schedule.step()
+    for number, order in enumerate(orders(len(y), training, seeds)):
+        steps.lr.fill_(training.lr * 0.5 ** (number // training.halve_every))
+        loss, hits = steps.epoch(order.to(place.device))
+        curve.append(torch.stack([loss / len(y), 100 * hits / len(y), test()]).tolist())
         place.tick(1)
     ends = torch.stack([accuracy(stack, *part, training.batch) for part in sets.values()])
-    curves = torch.stack(curve, dim=-1).tolist()  # loss, train, test; seed; epoch
     return [
         Run(
             seed,
             0,
             dict(zip(sets, end, strict=True)),
-            {name: values[s] for name, values in zip(("loss", *sets), curves, strict=True)},
+            {name: [at[i][s] for at in curve] for i, name in enumerate(("loss", *sets))},
         )
         for s, (seed, end) in enumerate(zip(seeds, ends.T.tolist(), strict=True))
     ]
@@ -126,28 +149,81 @@ def orders(n: int, training: Training, seeds: Sequence[int]) -> Iterator[Tensor]
         yield order.view(len(seeds), -1, training.batch).transpose(0, 1)
 
 
-def epoch(
-    stack: EdgeFlowStack | SideBySide,
-    optimizer: torch.optim.Optimizer,
-    flows: Tensor,
-    labels: Tensor,
-    order: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Pass over the training flows once; return mean loss and accuracy of each network, (S,)."""
-    stack.train()
-    losses, hits = [], []
-    for index in order:
-        there = index >= 0  # (S, B)
-        y = labels[index]
-        optimizer.zero_grad()
-        logits = stack(flows[:, index].transpose(0, 1)[..., None])  # (S, B, C)
+class Steps:
+    """Training steps of all networks, each on a batch of its own.
+
+    Args:
+        stack: The networks.
+        flows: The training flows, (n_1, N).
+        labels: Their classes, (N,).
+        batch: Number of flows a step.
+    """
+
+    def __init__(
+        self, stack: EdgeFlowStack | SideBySide, flows: Tensor, labels: Tensor, batch: int
+    ) -> None:
+        self.stack, self.flows, self.labels = stack, flows, labels
+        S, device = len(stack.nets), flows.device
+        self.index = torch.zeros(S, batch, dtype=torch.int64, device=device)
+        self.passed = torch.zeros(2, S, device=device)  # sums of losses and hits
+        self.lr = torch.zeros((), device=device)  # a tensor: a recorded step sees it change
+        self.adam = torch.optim.Adam(
+            stack.parameters(), lr=self.lr, fused=True, capturable=device.type == "cuda"
+        )
+        self.step = recorded(stack, self._step)
+
+    def start(self) -> None:
+        """Forget the steps that were taken, with rate zero, to record one."""
+        for state in self.adam.state.values():
+            for value in state.values():
+                value.zero_()
+
+    def epoch(self, order: Tensor) -> Tensor:
+        """Take steps on the flows in order, (steps, S, batch); return losses and hits, (2, S)."""
+        self.stack.train()
+        self.passed.zero_()
+        for index in order:
+            self.index.copy_(index)
+            self.step()
+        return self.passed
+
+    def _step(self) -> None:
+        there = self.index >= 0  # (S, B)
+        y = self.labels[self.index]
+        self.adam.zero_grad()
+        logits = self.stack(self.flows[:, self.index].transpose(0, 1)[..., None])  # (S, B, C)
         loss = nnf.cross_entropy(logits.mT, y, reduction="none") * there
-        (loss.sum(1) / there.sum(1)).sum().backward()
-        optimizer.step()
-        losses.append(loss.detach().sum(1))
-        hits.append(((logits.argmax(2) == y) & there).sum(1))
-    n = flows.shape[1]
-    return torch.stack(losses).sum(0) / n, 100 * torch.stack(hits).sum(0) / n
+        torch.autograd.backward((loss.sum(1) / there.sum(1)).sum())
+        self.adam.step()
+        self.passed[0] += loss.detach().sum(1)
+        self.passed[1] += ((logits.detach().argmax(2) == y) & there).sum(1)
+
+
+def recorded(stack: torch.nn.Module, function: Callable[[], T]) -> Callable[[], T]:
+    """Record what a function does on a GPU, and return one that does it again in a single launch.
+
+    Tensors it reads or changes must stay where they are; what it returns is overwritten the next
+    time. It is called a few times to warm up. On the CPU, and for networks that ask the GPU for
+    sizes as they go, the function itself is returned.
+    """
+    device = next(stack.parameters()).device
+    if device.type != "cuda" or not isinstance(stack, EdgeFlowStack):
+        return function
+    aside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    aside.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(aside):
+        for _ in range(3):
+            function()
+    torch.cuda.current_stream(device).wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = function()
+
+    def again() -> T:
+        graph.replay()
+        return result
+
+    return again
 
 
 @torch.no_grad()
