@@ -10,7 +10,8 @@ from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.conv import SINConv
-from mpsn.nn.functional.transposes import others, sum_bags
+from mpsn.nn.functional.row_sums import sum_rows
+from mpsn.nn.functional.transposes import others
 from mpsn.nn.models import SIN
 from mpsn.nn.readout import pool
 from mpsn.wl import swl
@@ -127,7 +128,7 @@ class ColorClasses:
                     conv.messages(k, hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1])
                 )
                 table = torch.stack(messages, dim=1).flatten(0, 1)  # ((k+2) m_{k+1}, F)
-                up = up + sum_bags(table, step.senders[k], step.starts[k])
+                up = up + sum_rows(table, step.senders[k], step.ptr[k])
             out.append(conv.update(k, low, up))
         return out
 

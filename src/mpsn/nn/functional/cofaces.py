@@ -18,8 +18,8 @@ class Cofaces(NamedTuple):
     """Where each entry stands in the flattened table, (n(k+1),)."""
     simplices: Tensor
     """The row it stands in: a co-face, (n(k+1),)."""
-    offsets: Tensor
-    """Where the entries that name simplex 0, 1, ... begin, (count,)."""
+    ptr: Tensor
+    """Where the entries that name simplex 0, 1, ... begin, and the end, (count + 1,)."""
     version: int
     """How often the table had been written to."""
 
@@ -28,9 +28,9 @@ _known = WeakTensorKeyDictionary()
 
 
 def cofaces(table: Tensor, count: int) -> Cofaces:
-    """Return the co-faces of every simplex, for a face table in main memory.
+    """Return the co-faces of every simplex.
 
-    They are found in linear time and kept for as long as the table lives: each layer, each
+    They are found in linear time (on a GPU by sorting, without waiting for it) and kept for as long as the table lives: each layer, each
     derivative and each epoch reads the same table, and adding up what is listed takes a fraction of
     the time of adding entry by entry to where it belongs.
 
@@ -41,17 +41,27 @@ def cofaces(table: Tensor, count: int) -> Cofaces:
     Example:
         >>> from mpsn.nn.functional.cofaces import cofaces
         >>> above = cofaces(torch.tensor([[1, 0], [2, 0]]), 3)  # edges 01 and 02
-        >>> above.simplices, above.offsets
-        (tensor([0, 1, 0, 1]), tensor([0, 2, 3]))
+        >>> above.simplices, above.ptr
+        (tensor([0, 1, 0, 1]), tensor([0, 2, 3, 4]))
     """
-    version = -1 if table.is_inference() else table._version
-    found: Cofaces | None = _known.get(table)  # type: ignore[no-untyped-call]
-    if found is None or found.version != version or len(found.offsets) != count:
-        found = _known[table] = _transpose(table, count, version)
+    found = known(table)
+    if found is None or len(found.ptr) != count + 1:
+        transpose = _sort if table.is_cuda else _transpose
+        found = _known[table] = Cofaces(*transpose(table, count), _version(table))
     return found
 
 
-def _transpose(table: Tensor, count: int, version: int) -> Cofaces:
+def known(table: Tensor) -> Cofaces | None:
+    """Return what :func:`cofaces` has found for a table, or None if it has not been asked."""
+    found: Cofaces | None = _known.get(table)  # type: ignore[no-untyped-call]
+    return found if found is not None and found.version == _version(table) else None
+
+
+def _version(table: Tensor) -> int:
+    return -1 if table.is_inference() else table._version
+
+
+def _transpose(table: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
     lowest, highest = int(table.min()), int(table.max())
     if lowest < 0 or highest >= count:
         raise LayerError(
@@ -63,5 +73,10 @@ def _transpose(table: Tensor, count: int, version: int) -> Cofaces:
     rows = (entries, table.reshape(-1).numpy(), np.arange(0, n * width + 1, width))
     columns = scipy.sparse.csr_array(rows, shape=(n, count)).tocsc()
     places = torch.from_numpy(columns.data)
-    offsets = torch.from_numpy(columns.indptr[:-1].astype(np.int64))
-    return Cofaces(places, places // width, offsets, version)
+    return places, places // width, torch.from_numpy(columns.indptr.astype(np.int64))
+
+
+def _sort(table: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    named, places = torch.sort(table.reshape(-1), stable=True)
+    ptr = torch.searchsorted(named, torch.arange(count + 1, device=table.device))
+    return places, places // table.shape[1], ptr

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mpsn.nn.functional.cofaces import cofaces
+from mpsn.nn.functional.cofaces import cofaces, known
+from mpsn.nn.functional.row_sums import sum_rows
 
 
 class Gather(torch.autograd.Function):
@@ -160,29 +161,20 @@ def sum_faces(h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
     """Return the signed sums of the rows that each row of a table names, (n, ..., F)."""
     if torch.compiler.is_compiling() or not table.numel() or not h.is_floating_point():
         return add(times(signs, read_rows(h, table)))
-    weights = None if signs is None else signs.to(h.dtype)
-    flat = h.reshape(h.shape[0], -1)  # one pass over memory, where gathering takes several
-    out = torch.nn.functional.embedding_bag(table, flat, mode="sum", per_sample_weights=weights)
-    return out.view(table.shape[0], *h.shape[1:])
+    n, width = table.shape
+    ptr = torch.arange(0, n * width + 1, width, device=table.device)
+    return sum_rows(h, table.reshape(-1), ptr, None if signs is None else signs.reshape(-1))
 
 
 def sum_cofaces(h: Tensor, table: Tensor, count: int, signs: Tensor | None) -> Tensor:
     """Add each row of h, signed, to all rows that its row of a table names, (count, ..., F)."""
-    # embedding_bag has a fast kernel for these; in double precision it can be the slower way.
-    if torch.compiler.is_compiling() or not (
-        h.is_cpu and h.dtype == torch.float32 and h.numel() and table.numel()
-    ):
+    above = None
+    if not torch.compiler.is_compiling() and table.numel() and h.is_floating_point():
+        above = cofaces(table, count) if h.is_cpu else known(table)
+    if above is None:
         return add_rows(table, count, *times(signs, [h] * table.shape[1]))
-    above = cofaces(table, count)
-    weights = None if signs is None else signs.reshape(-1)[above.places].to(h.dtype)
-    out = torch.nn.functional.embedding_bag(
-        above.simplices,
-        h.reshape(h.shape[0], -1),
-        above.offsets,
-        mode="sum",
-        per_sample_weights=weights,
-    )
-    return out.view(count, *h.shape[1:])
+    weights = None if signs is None else signs.reshape(-1)[above.places]
+    return sum_rows(h, above.simplices, above.ptr, weights)
 
 
 def times(signs: Tensor | None, messages: Sequence[Tensor]) -> list[Tensor]:
