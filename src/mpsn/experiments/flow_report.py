@@ -110,7 +110,7 @@ def draw_walks(data: FlowDataset, ax: "Axes") -> "Axes":
     ax.set_aspect("equal")
     ax.axis("off")
     ax.set_title("A walk of each class, from the circle to the square")
-    ax.legend()
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=2, frameon=False)
     return ax
 
 
