@@ -12,7 +12,6 @@ from mpsn.nn import functional as fn
 from mpsn.nn.conv import SINConv
 from mpsn.nn.functional.transposes import others, sum_bags
 from mpsn.nn.models import SIN
-from mpsn.nn.readout import pool
 from mpsn.wl import swl
 
 
@@ -108,26 +107,32 @@ class ColorClasses:
             assert isinstance(conv, SINConv)
             hs = self._layer(conv, step, hs)
             if model.config.jump or conv is model.convs[-1]:
-                layers.append([h[at] for h, at in zip(hs, ids, strict=True)])
-        readout, missing = model.readout, like.new_zeros((0, model.config.hidden))
-        pooled = [
-            [pool(self.K, k, xs[k] if k < len(xs) else missing, readout.reduce) for xs in layers]
-            for k in readout.dims
-        ]
-        return readout.combine([torch.cat(parts, dim=1) for parts in pooled])
+                layers.append([self._pool(k, hs, ids, model) for k in model.readout.dims])
+        return model.readout.combine(
+            [torch.cat(parts, dim=1) for parts in zip(*layers, strict=True)]
+        )
+
+    def _pool(self, k: int, hs: list[Tensor], ids: list[Tensor], model: SIN) -> Tensor:
+        ptr = self.K.ptr(k)
+        if k > self.K.dim:
+            return hs[0].new_zeros((len(ptr) - 1, hs[0].shape[1]))
+        total = sum_bags(hs[k], ids[k], ptr[:-1])  # (C, F)
+        if model.readout.reduce == "mean":
+            return total / ptr.diff().clamp(min=1)[:, None]
+        return total
 
     def _layer(self, conv: SINConv, step: Round, hs: list[Tensor]) -> list[Tensor]:
         out = []
         for k, (own, faces) in enumerate(zip(step.own, step.faces, strict=True)):
-            low, up = conv.own(k, hs[k][own])
+            low, up = conv.own(k, hs[k].index_select(0, own))
             if k > 0:
-                low = low + fn.boundary(hs[k - 1], faces)
+                low = fn.boundary(hs[k - 1], faces).add_(low)
             if k < self.K.dim:
                 messages = others(
                     conv.messages(k, hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1])
                 )
                 table = torch.stack(messages, dim=1).flatten(0, 1)  # ((k+2) m_{k+1}, F)
-                up = up + sum_bags(table, step.senders[k], step.starts[k])
+                up = sum_bags(table, step.senders[k], step.starts[k]).add_(up)
             out.append(conv.update(k, low, up))
         return out
 

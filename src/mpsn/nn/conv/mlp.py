@@ -52,4 +52,6 @@ def mlp(widths: list[int], act: str, norm: bool = False) -> torch.nn.Sequential:
         if norm:
             layers.append(RowNorm(n_out))
         layers.append(activation(act))  # type: ignore[arg-type]
+        if hasattr(layers[-1], "inplace"):
+            layers[-1].inplace = True  # type: ignore[assignment]
     return torch.nn.Sequential(*layers)
