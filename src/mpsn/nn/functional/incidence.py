@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from mpsn.errors import LayerError
+from mpsn.nn.functional.cofaces import known
 from mpsn.nn.functional.transposes import (
     Boundary,
     Coboundary,
@@ -14,7 +15,6 @@ from mpsn.nn.functional.transposes import (
     Scatter,
     add_rows,
     differentiable,
-    prepared,
     read_rows,
     rows,
     sum_cofaces,
@@ -93,9 +93,7 @@ def boundary(
     check_reduce(reduce)
     if faces.shape[1] == 0:  # vertices have no faces
         return h.new_zeros((faces.shape[0], *h.shape[1:]))
-    total: Tensor = differentiable(
-        Boundary, sum_faces, h, faces, signs, prepared(faces, signs)
-    )  # (n_k, ..., F)
+    total: Tensor = differentiable(Boundary, sum_faces, h, faces, signs)  # (n_k, ..., F)
     return total / faces.shape[1] if reduce == "mean" else total
 
 
@@ -122,9 +120,7 @@ def coboundary(
                 [2.]])
     """
     check_reduce(reduce)
-    total: Tensor = differentiable(
-        Coboundary, sum_cofaces, h, faces, count, signs, prepared(faces, signs)
-    )  # (n_k, ..., F)
+    total: Tensor = differentiable(Coboundary, sum_cofaces, h, faces, count, signs)  # (n_k, ..., F)
     return total / rows(degree(faces, count, h).clamp(min=1), h) if reduce == "mean" else total
 
 
@@ -141,9 +137,9 @@ def degree(faces: Tensor, count: int, like: Tensor) -> Tensor:
         >>> mpsn.nn.functional.degree(K.faces(1), 3, torch.zeros(()))
         tensor([2., 1., 1.])
     """
-    products = prepared(faces)
-    if products is not None:
-        return products.up.crow_indices().diff().to(like.dtype)
+    above = None if torch.compiler.is_compiling() else known(faces)
+    if above is not None and len(above.ptr) == count + 1:
+        return above.ptr.diff().to(like.dtype)
     if faces.device.type == "cpu" and not torch.compiler.is_compiling():
         return torch.bincount(faces.reshape(-1), minlength=count).to(like.dtype)
     ones = like.new_ones(faces.shape[0])  # bincount would wait for a GPU

@@ -1,62 +1,13 @@
 """Gather and scatter along a face table, each the other's derivative."""
 
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 
-from mpsn.complexes import grouped
-
-
-class Products(NamedTuple):
-    """A face table as two sparse matrices, without signs."""
-
-    up: Tensor
-    """B, (n_{k-1}, n_k) in CSR form."""
-    down: Tensor
-    """Its transpose."""
-
-
-_prepared = WeakTensorKeyDictionary()
-
-
-def prepare(table: Tensor, count: int, like: Tensor) -> None:
-    """Turn a table into sparse matrices, so that sums along this very tensor become products.
-
-    Pays on a GPU, where several layers use the same table; the numbers are the same up to rounding.
-    Nothing is read back from the device.
-
-    Args:
-        table: Face table of dimension k, (n_k, k+1), not to be changed any more.
-        count: Number of (k-1)-simplices.
-        like: Features; their type is the one that products will take.
-    """
-    n, width = table.shape
-    faces, order = torch.sort(table.reshape(-1), stable=True)
-    starts = torch.searchsorted(faces, torch.arange(count + 1, device=table.device))
-    values = like.new_ones(n * width)
-    steps = torch.arange(0, n * width + 1, width, dtype=torch.int32, device=table.device)
-
-    def matrix(starts: Tensor, columns: Tensor, size: tuple[int, int]) -> Tensor:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
-            return torch.sparse_csr_tensor(
-                starts.int(), columns.int(), values, size, check_invariants=False
-            )
-
-    _prepared[table] = Products(
-        matrix(starts, order // width, (count, n)), matrix(steps, table.reshape(-1), (n, count))
-    )
-
-
-def prepared(table: Tensor, signs: Tensor | None = None) -> Products | None:
-    """Return what :func:`prepare` made of a table, if sums along it have no signs."""
-    if signs is not None or torch.compiler.is_compiling():
-        return None
-    return _prepared.get(table)  # type: ignore[no-any-return, no-untyped-call]
+from mpsn.nn.functional.cofaces import cofaces, known
+from mpsn.nn.functional.row_sums import sum_rows
 
 
 class Gather(torch.autograd.Function):
@@ -103,56 +54,45 @@ class Boundary(torch.autograd.Function):
     r"""The product :math:`B^\top h` along a face table; its derivative is :class:`Coboundary`."""
 
     @staticmethod
-    def forward(
-        ctx: Any, h: Tensor, table: Tensor, signs: Tensor | None, products: Products | None
-    ) -> Tensor:
+    def forward(ctx: Any, h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
         """Return the sums over faces, (n, ..., F)."""
         ctx.save_for_backward(table, signs)
-        ctx.count, ctx.products = h.shape[0], products
-        return sum_faces(h, table, signs, products)
+        ctx.count = h.shape[0]
+        return sum_faces(h, table, signs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         """Multiply with B."""
         table, signs = ctx.saved_tensors
-        inputs = grad, table, ctx.count, signs, ctx.products
         if torch.compiler.is_compiling():
-            return sum_cofaces(*inputs), None, None, None
-        return Coboundary.apply(*inputs), None, None, None  # type: ignore[no-untyped-call]
+            return sum_cofaces(grad, table, ctx.count, signs), None, None
+        out = Coboundary.apply(grad, table, ctx.count, signs)  # type: ignore[no-untyped-call]
+        return out, None, None
 
 
 class Coboundary(torch.autograd.Function):
     r"""The product :math:`B h` along a face table; its derivative is :class:`Boundary`."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        h: Tensor,
-        table: Tensor,
-        count: int,
-        signs: Tensor | None,
-        products: Products | None,
-    ) -> Tensor:
+    def forward(ctx: Any, h: Tensor, table: Tensor, count: int, signs: Tensor | None) -> Tensor:
         """Return the sums over co-faces, (count, ..., F)."""
         ctx.save_for_backward(table, signs)
-        ctx.products = products
-        return sum_cofaces(h, table, count, signs, products)
+        return sum_cofaces(h, table, count, signs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         """Multiply with the transpose of B."""
         table, signs = ctx.saved_tensors
-        inputs = grad, table, signs, ctx.products
         if torch.compiler.is_compiling():
-            return sum_faces(*inputs), None, None, None, None
-        return Boundary.apply(*inputs), None, None, None, None  # type: ignore[no-untyped-call]
+            return sum_faces(grad, table, signs), None, None, None
+        return Boundary.apply(grad, table, signs), None, None, None  # type: ignore[no-untyped-call]
 
 
 class Exchange(torch.autograd.Function):
     """Leave-one-out inside each row of a table, then :class:`Scatter`, with fewer passes.
 
-    Message i of a row sends the others' sum to the row's entry i; the derivative does the same with
-    gathered gradients.
+    Entry i of a row receives the sum of the row's other messages; message i receives the sum of the
+    other entries' gradients.
     """
 
     @staticmethod
@@ -163,9 +103,11 @@ class Exchange(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """Hand every message the others' gradients."""
+        """Hand every message the others' gradients, gathered and added up in one pass."""
         (table,) = ctx.saved_tensors
-        return None, None, *others(Gather.apply(grad, table))  # type: ignore[no-untyped-call]
+        columns = table.unbind(1)
+        rest = [torch.stack([*columns[:i], *columns[i + 1 :]], 1) for i in range(len(columns))]
+        return None, None, *(Boundary.apply(grad, t, None) for t in rest)  # type: ignore[no-untyped-call]
 
 
 def exchange_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
@@ -215,46 +157,24 @@ def add_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
     return settle(out) if torch.compiler.is_compiling() else out
 
 
-def sum_faces(
-    h: Tensor, table: Tensor, signs: Tensor | None, products: Products | None = None
-) -> Tensor:
+def sum_faces(h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
     """Return the signed sums of the rows that each row of a table names, (n, ..., F)."""
-    if products is not None:
-        return _multiply(products.down, h)
     if torch.compiler.is_compiling() or not table.numel() or not h.is_floating_point():
         return add(times(signs, read_rows(h, table)))
-    weights = None if signs is None else signs.to(h.dtype)
-    flat = h.reshape(h.shape[0], -1)  # one pass over memory, where gathering takes several
-    out = torch.nn.functional.embedding_bag(table, flat, mode="sum", per_sample_weights=weights)
-    return out.view(table.shape[0], *h.shape[1:])
+    n, width = table.shape
+    ptr = torch.arange(0, n * width + 1, width, device=table.device)
+    return sum_rows(h, table.reshape(-1), ptr, None if signs is None else signs.reshape(-1))
 
 
-def sum_cofaces(
-    h: Tensor, table: Tensor, count: int, signs: Tensor | None, products: Products | None = None
-) -> Tensor:
+def sum_cofaces(h: Tensor, table: Tensor, count: int, signs: Tensor | None) -> Tensor:
     """Add each row of h, signed, to all rows that its row of a table names, (count, ..., F)."""
-    if products is not None:
-        return _multiply(products.up, h)
-    flat = h.reshape(h.shape[0], -1) if table.numel() else h
-    lists = h.device.type == "cpu" and h.dtype == torch.float32 and flat.shape[-1] >= 8
-    if torch.compiler.is_compiling() or not table.numel() or not lists:
+    above = None
+    if not torch.compiler.is_compiling() and table.numel() and h.is_floating_point():
+        above = cofaces(table, count) if h.is_cpu else known(table)
+    if above is None:
         return add_rows(table, count, *times(signs, [h] * table.shape[1]))
-    # Listing who adds to which row, and reading it there, is several times as fast as adding.
-    order, offsets = grouped(table, count)
-    out = torch.nn.functional.embedding_bag(
-        order // table.shape[1],
-        flat,
-        offsets,
-        mode="sum",
-        include_last_offset=True,
-        per_sample_weights=None if signs is None else signs.reshape(-1)[order].to(h.dtype),
-    )
-    return out.view(count, *h.shape[1:])
-
-
-def _multiply(matrix: Tensor, h: Tensor) -> Tensor:
-    out = matrix @ h.reshape(h.shape[0], -1)
-    return out.view(matrix.shape[0], *h.shape[1:])
+    weights = None if signs is None else signs.reshape(-1)[above.places]
+    return sum_rows(h, above.simplices, above.ptr, weights)
 
 
 def times(signs: Tensor | None, messages: Sequence[Tensor]) -> list[Tensor]:

@@ -9,7 +9,7 @@ from torch.nn.functional import pad
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.nn.checks import cochains
-from mpsn.nn.functional.transposes import prepare
+from mpsn.nn.functional.cofaces import cofaces
 
 
 class WideBatch(NamedTuple):
@@ -97,7 +97,7 @@ class WideData:
                 move = shift[owner] + place % spread[owner]
                 faces.append(self._faces[k - 1].index_select(0, source) + move[:, None])
                 if index.is_cuda and height:
-                    prepare(faces[-1], models * rows[k - 1], self._x[0])
+                    cofaces(faces[-1], models * rows[k - 1])  # for all layers at once
             if k < len(self._x):
                 x.append(self._x[k].index_select(0, source))
             shift = offsets[:-1] - start
