@@ -202,8 +202,8 @@ def _side_by_side(
     function: Callable[[slice], list[Tensor]], parts: list[slice], device: torch.device
 ) -> Iterator[list[Tensor]]:
     """Apply a function to all parts, each in one thread: results do not depend on their number."""
-    threads = torch.get_num_threads() if device.type == "cpu" else 1
-    pool = ThreadPoolExecutor(threads)
+    threads = torch.get_num_threads()
+    pool = ThreadPoolExecutor(threads if device.type == "cpu" else 1)
     torch.set_num_threads(1)
     try:
         yield from pool.map(function, parts)
