@@ -138,14 +138,14 @@ def build(config: SRConfig, seed: int, max_dim: int) -> SIN | MLPSum | GIN:
     They are drawn in the precision of the network, as in the authors' code.
     """
     network: SIN | MLPSum | GIN
-    if config.sin is not None:
-        network = SIN(replace(config.sin, max_dim=max_dim))
-    elif config.mlp_sum is not None:
-        network = MLPSum(replace(config.mlp_sum, max_dim=max_dim))
-    else:
-        network = GIN(config.gin or GINConfig())
-    network = network.to(getattr(torch, config.dtype)).eval()
     with torch.random.fork_rng(devices=[]):
+        if config.sin is not None:
+            network = SIN(replace(config.sin, max_dim=max_dim))
+        elif config.mlp_sum is not None:
+            network = MLPSum(replace(config.mlp_sum, max_dim=max_dim))
+        else:
+            network = GIN(config.gin or GINConfig())
+        network = network.to(getattr(torch, config.dtype)).eval()
         torch.manual_seed(seed)
         for module in network.modules():
             if isinstance(module, torch.nn.Linear):
