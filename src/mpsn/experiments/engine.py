@@ -153,8 +153,8 @@ def _at_hand(
         if name not in names:
             raise ConfigError(f"Expected data among {', '.join(names)}, got {name!r}.")
     jobs = [job for job in jobs if not only or job.data in only]
-    one = {job.data: job for job in jobs}  # to look for may be to download: once for all rows
-    reasons = {name: experiment.missing(job, data) for name, job in one.items()}
+    one_each = {job.data: job for job in reversed(jobs)}
+    reasons = {name: experiment.missing(job, data) for name, job in one_each.items()}
     missing = [reason for reason in reasons.values() if reason]
     jobs = [job for job in jobs if not reasons[job.data]]
     if missing and (only or not jobs):

@@ -10,7 +10,8 @@ from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.conv import SINConv
-from mpsn.nn.functional.transposes import others, sum_bags
+from mpsn.nn.functional.row_sums import sum_rows
+from mpsn.nn.functional.transposes import others
 from mpsn.nn.models import SIN
 from mpsn.wl import swl
 
@@ -116,7 +117,7 @@ class ColorClasses:
         ptr = self.K.ptr(k)
         if k > self.K.dim:
             return hs[0].new_zeros((len(ptr) - 1, hs[0].shape[1]))
-        total = sum_bags(hs[k], ids[k], ptr[:-1])  # (C, F)
+        total = sum_rows(hs[k], ids[k], ptr)  # (C, F)
         if model.readout.reduce == "mean":
             return total / ptr.diff().clamp(min=1)[:, None]
         return total
@@ -132,7 +133,7 @@ class ColorClasses:
                     conv.messages(k, hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1])
                 )
                 table = torch.stack(messages, dim=1).flatten(0, 1)  # ((k+2) m_{k+1}, F)
-                up = sum_bags(table, step.senders[k], step.starts[k]).add_(up)
+                up = sum_rows(table, step.senders[k], step.ptr[k]).add_(up)
             out.append(conv.update(k, low, up))
         return out
 

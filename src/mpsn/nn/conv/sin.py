@@ -75,9 +75,7 @@ class SINConv(torch.nn.Module):
         self.message = torch.nn.ModuleList(
             torch.nn.Linear(2 * in_channels, in_channels) for _ in dims[:-1] if coface_message
         )
-        self.act = activation(act)  # of messages
-        if hasattr(self.act, "inplace"):
-            self.act.inplace = True  # they are no one else's
+        self.act = activation(act, inplace=True)  # of messages, which are no one else's
         start = torch.full((max_dim + 1, 2), float(eps))  # (dimension, [boundary, upper])
         self.eps = torch.nn.Parameter(start) if train_eps else None
         self.fixed_eps = float(eps)
