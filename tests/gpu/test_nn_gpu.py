@@ -87,7 +87,7 @@ def test_edge_flows_on_gpu():
 @pytest.mark.parametrize("columns", [1, 1000, 2500])
 def test_sparse_rows(dtype, columns):
     """The Triton kernel against a dense matrix; the same bits every time."""
-    from mpsn.nn.functional.sparse_rows import SparseRows
+    from mpsn.nn.functional.row_sums import SparseRows
 
     torch.manual_seed(0)
     A = torch.randn(50, 70, dtype=torch.float64) * (torch.rand(50, 70) < 0.1)

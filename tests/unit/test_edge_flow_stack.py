@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import mpsn
 from mpsn import SimplicialComplex
 from mpsn.errors import LayerError
-from mpsn.nn.functional.sparse_rows import SparseRows
+from mpsn.nn.functional.row_sums import SparseRows
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, EdgeFlowStack
 
 CONFIGS = {

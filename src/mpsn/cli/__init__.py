@@ -37,6 +37,7 @@ app = typer.Typer(
 app.command()(graphs.lift)
 app.command()(graphs.distinguish)
 app.add_typer(reproduce, name="reproduce")
+app.add_typer(experiments.tune, name="tune")
 app.command()(experiments.report)
 
 

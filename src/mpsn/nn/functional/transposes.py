@@ -6,6 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mpsn.nn.functional.cofaces import cofaces, known
+from mpsn.nn.functional.row_sums import sum_rows
+
 
 class Gather(torch.autograd.Function):
     """Rows of h named by each column of a table; its derivative is :class:`Scatter`.
@@ -88,8 +91,8 @@ class Coboundary(torch.autograd.Function):
 class Exchange(torch.autograd.Function):
     """Leave-one-out inside each row of a table, then :class:`Scatter`, with fewer passes.
 
-    Message i of a row sends the others' sum to the row's entry i; the derivative does the same with
-    gathered gradients.
+    Entry i of a row receives the sum of the row's other messages; message i receives the sum of the
+    other entries' gradients.
     """
 
     @staticmethod
@@ -100,9 +103,11 @@ class Exchange(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """Hand every message the others' gradients."""
+        """Hand every message the others' gradients, gathered and added up in one pass."""
         (table,) = ctx.saved_tensors
-        return None, None, *others(Gather.apply(grad, table))  # type: ignore[no-untyped-call]
+        columns = table.unbind(1)
+        rest = [torch.stack([*columns[:i], *columns[i + 1 :]], 1) for i in range(len(columns))]
+        return None, None, *(Boundary.apply(grad, t, None) for t in rest)  # type: ignore[no-untyped-call]
 
 
 def exchange_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
@@ -156,15 +161,20 @@ def sum_faces(h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
     """Return the signed sums of the rows that each row of a table names, (n, ..., F)."""
     if torch.compiler.is_compiling() or not table.numel() or not h.is_floating_point():
         return add(times(signs, read_rows(h, table)))
-    weights = None if signs is None else signs.to(h.dtype)
-    flat = h.reshape(h.shape[0], -1)  # one pass over memory, where gathering takes several
-    out = torch.nn.functional.embedding_bag(table, flat, mode="sum", per_sample_weights=weights)
-    return out.view(table.shape[0], *h.shape[1:])
+    n, width = table.shape
+    ptr = torch.arange(0, n * width + 1, width, device=table.device)
+    return sum_rows(h, table.reshape(-1), ptr, None if signs is None else signs.reshape(-1))
 
 
 def sum_cofaces(h: Tensor, table: Tensor, count: int, signs: Tensor | None) -> Tensor:
     """Add each row of h, signed, to all rows that its row of a table names, (count, ..., F)."""
-    return add_rows(table, count, *times(signs, [h] * table.shape[1]))
+    above = None
+    if not torch.compiler.is_compiling() and table.numel() and h.is_floating_point():
+        above = cofaces(table, count) if h.is_cpu else known(table)
+    if above is None:
+        return add_rows(table, count, *times(signs, [h] * table.shape[1]))
+    weights = None if signs is None else signs.reshape(-1)[above.places]
+    return sum_rows(h, above.simplices, above.ptr, weights)
 
 
 def times(signs: Tensor | None, messages: Sequence[Tensor]) -> list[Tensor]:

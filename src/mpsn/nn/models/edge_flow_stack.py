@@ -10,7 +10,7 @@ from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn.checks import activation
 from mpsn.nn.functional import incidence
-from mpsn.nn.functional.sparse_rows import SparseRows
+from mpsn.nn.functional.row_sums import SparseRows
 from mpsn.nn.models.edge_flow import EdgeFlowNet
 
 
