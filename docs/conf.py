@@ -29,7 +29,10 @@ napoleon_use_ivar = True
 nitpicky = True
 nitpick_ignore_regex = [
     # Types of other libraries: looking them up would take a network.
-    ("py:.*", r"(collections|hypothesis|matplotlib|networkx|numpy|nx|os|pathlib|sklearn|torch\w*)\..*"),
+    (
+        "py:.*",
+        r"(collections|hypothesis|matplotlib|networkx|numpy|nx|os|pathlib|sklearn|torch\w*)\..*",
+    ),
     ("py:.*", r"Figure|mpsn\.experiments\.configs\.T"),  # one of those, and a type variable
 ]
 

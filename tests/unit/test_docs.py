@@ -1,12 +1,27 @@
-"""The paper map points at tests that exist."""
+"""What the docs say exists: tests, names, commands; and all Python in them is run."""
 
+import importlib
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
+import typer
+
+from mpsn.cli import app
 
 ROOT = Path(__file__).parents[2]
 MAP = (ROOT / "docs" / "paper_map.md").read_text()
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text()
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+}
+API = "\n".join(text for name, text in PAGES.items() if name.startswith("docs/api/"))
+ROOMS = [path.stem for path in (ROOT / "docs" / "api").glob("*.md")]
+COMMANDS = sorted(
+    {line.strip() for page in PAGES.values() for line in re.findall(r"^ *mpsn .*$", page, re.M)}
+)
 
 
 @pytest.mark.parametrize("where", sorted(set(re.findall(r"`(\w+/test_\w+\.py[:\w]*)`", MAP))))
@@ -14,3 +29,36 @@ def test_every_test_in_the_paper_map_exists(where):
     file, _, name = where.partition("::")
     text = (ROOT / "tests" / file).read_text()
     assert f"def {name}" in text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_all_python_is_run(page):
+    """Doctest runs what follows >>>, and needs an empty line before the closing fence."""
+    for block in re.findall(r"^```python\n(.*?)^```", PAGES[page], re.M | re.S):
+        assert block.startswith(">>>")
+        assert block.endswith("\n\n")
+    for kind in re.findall(r"^```(\S+)$", PAGES[page], re.M):
+        assert kind in ("python", "sh", "text", "toml", "json", "bibtex") or kind[0] == "{"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_parses(command):
+    words, cli = shlex.split(command, comments=True)[1:], typer.main.get_command(app)
+    while isinstance(cli, click.Group):
+        cli = cli.commands[words.pop(0)]
+    cli.make_context(command, words)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_is_in_the_reference(room):
+    module = importlib.import_module(f"mpsn.{room}")
+    names = getattr(module, "__all__", None)
+    if names is None:  # all that is documented there
+        assert f"automodule:: mpsn.{room}\n" in API or f"mpsn.{room}." in API
+    for name in names or ():
+        assert re.search(rf"\bmpsn\.({room}\.)?{name}\b", API), name
+
+
+def test_every_room_is_in_the_reference():
+    rooms = {p.stem for p in (ROOT / "src" / "mpsn").iterdir() if not p.stem.startswith("_")}
+    assert rooms - {"cli", "errors", "py"} == set(ROOMS)
