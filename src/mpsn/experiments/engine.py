@@ -76,7 +76,8 @@ def run(
     )
     with bar:
         if len(left) < len(jobs):
-            bar.write(f"{len(jobs) - len(left)} of {len(jobs)} jobs are recorded in {out}")
+            said = f"{len(jobs) - len(left)} of {len(jobs)} jobs are recorded in {out}"
+            bar.write(said, file=sys.stderr)
         if processes == 1:
             for job in left:
                 bar.set_postfix_str(str(job))
