@@ -12,6 +12,7 @@ UNREADABLE = (
     EOFError,
     ValueError,
     TypeError,
+    AttributeError,
     LookupError,
     RuntimeError,
     ArithmeticError,

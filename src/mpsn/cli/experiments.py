@@ -23,7 +23,9 @@ Models = Annotated[
 Seeds = Annotated[
     int | None, typer.Option(min=1, help="How many seeds; as many as the paper unless said.")
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="A small version of the same, in a minute or two.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A small version of the same, in a minute or two.")
+]
 Out = Annotated[Path, typer.Option(help="Folder of the records; a run goes on from what is there.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Data = Annotated[Path | None, typer.Option(help="Your folder of data sets; else MPSN_DATA's.")]

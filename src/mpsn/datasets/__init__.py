@@ -5,9 +5,12 @@ from mpsn.datasets.flows import FlowDataset, synthetic_flows
 from mpsn.datasets.named import named_graph
 from mpsn.datasets.ocean import ocean_drifters
 from mpsn.datasets.strongly_regular import strongly_regular
+from mpsn.datasets.tu import TU, TUDataset
 
 __all__ = [
+    "TU",
     "FlowDataset",
+    "TUDataset",
     "named_graph",
     "ocean_drifters",
     "read_graphs",

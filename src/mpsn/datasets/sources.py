@@ -3,12 +3,23 @@
 import hashlib
 import os
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 from mpsn.errors import FileError
 
 
-def locate(name: str, url: str, sha256: str, data: str | os.PathLike[str] | None = None) -> Path:
+def cache_folder() -> Path:
+    """Return the folder of what can be had again: ``$XDG_CACHE_HOME/mpsn`` or ``~/.cache/mpsn``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mpsn"
+
+
+def locate(
+    name: str,
+    url: str,
+    sha256: str | Callable[[bytes], None],
+    data: str | os.PathLike[str] | None = None,
+) -> Path:
     """Return the path of a data file, downloading it if there is no local copy.
 
     Looks in ``data``, or else in the folder the environment variable ``MPSN_DATA`` names, then in
@@ -17,18 +28,20 @@ def locate(name: str, url: str, sha256: str, data: str | os.PathLike[str] | None
     Args:
         name: Where the file lies inside such a folder, as in ``sr/sr261034.g6``.
         url: The public source.
-        sha256: Checksum of the file there; local copies may be other editions.
+        sha256: Checksum of the file there, or a function that raises on wrong content; local copies
+            may be other editions.
         data: The user's folder.
     """
     folder = data or os.environ.get("MPSN_DATA")
     if folder and (path := Path(folder) / name).exists():
         return path
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mpsn"
-    path = cache / name
+    path = cache_folder() / name
     if not path.exists():
         content = _download(name, url)
         found = hashlib.sha256(content).hexdigest()
-        if found != sha256:
+        if callable(sha256):
+            sha256(content)
+        elif found != sha256:
             raise FileError(
                 f"Expected {url} with SHA-256 {sha256}, got {found}; the file has changed or the "
                 f"download is broken. Get a good copy and put it at DIR/{name}, then pass data=DIR "

@@ -1,0 +1,95 @@
+"""M models of one kind as one: the same forward, with dense layers and norms stacked."""
+
+import copy
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from mpsn.errors import LayerError
+from mpsn.nn.conv import SINConv
+from mpsn.nn.conv.mlp import RowNorm
+from mpsn.nn.models import GIN, SIN
+from mpsn.nn.wide.batch import WideBatch
+from mpsn.nn.wide.layers import Blocks, WideLinear, WideNorm, ZeroPadding
+
+
+class Wide(torch.nn.Module):
+    """M models of one config as one, each on its own block of a wide batch.
+
+    Not a second network: a copy of the first model, whose dense layers and norms are replaced by
+    stacks of those of all. Adam on stacked parameters is Adam on each.
+
+    Args:
+        models: :class:`SIN` models, or :class:`GIN` models, of one config. Upper messages must not
+            see co-faces, and ε must not be learned.
+
+    Shapes:
+        A batch of B complexes for each model in, (M, B, out_channels) out.
+
+    Example:
+        >>> from mpsn.nn.models import SIN, SINConfig
+        >>> from mpsn.nn.wide import Wide
+        >>> wide = Wide([SIN(SINConfig(coface_message=False)) for _ in range(10)])
+        >>> wide.model.readout.last.weight.shape
+        torch.Size([10, 16, 32])
+        >>> wide.unstack(3)
+        SIN(in_channels=1, hidden=16, ...
+    """
+
+    def __init__(self, models: Sequence[SIN] | Sequence[GIN]) -> None:
+        super().__init__()
+        first = models[0]
+        if any(type(one) is not type(first) or one.config != first.config for one in models):
+            raise LayerError("Expected models of one kind and config, got several.")
+        if first.config.train_eps or getattr(first.config, "coface_message", False):
+            raise LayerError(
+                f"Expected models with coface_message=False and train_eps=False to train in one "
+                f"pass, got {first}; train them one by one."
+            )
+        self.count = len(models)
+        self.blocks = Blocks()
+        self._plain = [copy.deepcopy(first)]  # in a list: no submodule
+        self.model = copy.deepcopy(first)
+        dims = {inner: dim for dim, part in _perceptrons(first) for inner in part.modules()}
+        for name, module in first.named_modules():
+            parts = [one.get_submodule(name) for one in models]
+            if isinstance(module, torch.nn.Linear):
+                self._swap(name, WideLinear(parts))  # type: ignore[arg-type]
+            elif isinstance(module, RowNorm):
+                self._swap(name, WideNorm(parts, self.blocks, dims[module]))  # type: ignore[arg-type]
+        for conv in self.model.convs:
+            for dim, last in enumerate(_outputs(conv)):
+                last.append(ZeroPadding(self.blocks, dim))
+
+    def forward(self, batch: WideBatch) -> Tensor:
+        """Return one row per model and complex."""
+        self.blocks.set(batch, self.model.readout.last.weight)
+        out: Tensor = self.model(batch.K)
+        return out.view(self.count, -1, out.shape[-1])[:, :-1]
+
+    def unstack(self, m: int) -> SIN | GIN:
+        """Return a copy of model m as it stands, an ordinary one."""
+        out = copy.deepcopy(self._plain[0]).to(self.model.readout.last.weight)
+        for name, module in self.model.named_modules():
+            if isinstance(module, (WideLinear, WideNorm)):
+                module.write(m, out.get_submodule(name))  # type: ignore[arg-type]
+        return out.train(self.training)
+
+    def _swap(self, name: str, module: torch.nn.Module) -> None:
+        parent, _, last = name.rpartition(".")
+        self.model.get_submodule(parent).register_module(last, module)
+
+
+def _perceptrons(model: SIN | GIN) -> Iterator[tuple[int, torch.nn.Sequential]]:
+    """List the perceptrons on simplices, with the dimension of these."""
+    for conv in model.convs:
+        if isinstance(conv, SINConv):
+            yield from enumerate(conv.mlp_boundary)  # type: ignore[misc]
+            yield from enumerate(conv.mlp_upper)  # type: ignore[misc]
+        yield from enumerate(_outputs(conv))
+
+
+def _outputs(conv: torch.nn.Module) -> Sequence[torch.nn.Sequential]:
+    """List the perceptrons, one per dimension, whose results are the layer's."""
+    return conv.mlp_update if isinstance(conv, SINConv) else [conv.nn]  # type: ignore

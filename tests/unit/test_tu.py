@@ -1,0 +1,274 @@
+"""TU graph classification sets: read, lifted, cached, refused."""
+
+import io
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from mpsn import clique_complex, collate, lift_features
+from mpsn.datasets import TU, tu, tu_raw
+from mpsn.errors import FileError, MPSNError
+from tu_files import members, reddit_like, write_zip
+
+GRAPHS = [nx.complete_graph(4), nx.path_graph(3), nx.empty_graph(2), nx.cycle_graph(3)]
+CLASSES = [1, -1, -1, 1]
+LABELS = [5, 5, 0, 2, 5, 5, 5, 0, 0, 2, 2, 2]
+
+with_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def brute_force(graphs, features):
+    """Lift graph by graph, by the definition."""
+    return collate(
+        [
+            lift_features(clique_complex(graph).replace(x=[x]), "mean", 2)
+            for graph, x in zip(graphs, features, strict=True)
+        ]
+    )
+
+
+def one_hot(kinds, width, graphs):
+    rows = torch.eye(width)[torch.tensor(kinds)]
+    return rows.split([len(graph) for graph in graphs])
+
+
+def test_labels_become_one_hot_features(tmp_path):
+    write_zip(tmp_path / "tu/PROTEINS.zip", members("PROTEINS", GRAPHS, CLASSES, LABELS))
+    data = TU("PROTEINS", tmp_path)
+    kinds = [sorted({*LABELS}).index(label) for label in LABELS]
+    expected = brute_force(GRAPHS, one_hot(kinds, 3, GRAPHS))
+    assert data.complexes.union == expected.replace(y=torch.tensor([1, 0, 0, 1]))
+    assert data.y.tolist() == [1, 0, 0, 1]
+    assert (len(data), data.num_classes, data.num_features) == (4, 2, 3)
+    assert repr(data) == (
+        "TUDataset(PROTEINS, 4 graphs in 2 classes, 3 features, counts=(12, 11, 5))"
+    )
+    assert [K.counts for K in data.complexes] == [(4, 6, 4), (3, 2), (2,), (3, 3, 1)]
+
+
+def test_degrees_become_one_hot_features(tmp_path):
+    files = members("IMDB-BINARY", GRAPHS, CLASSES)
+    data = TU("IMDB-BINARY", write_zip(tmp_path / "any.zip", files))
+    degrees = [d for graph in GRAPHS for _, d in graph.degree]
+    kinds = [sorted({*degrees}).index(d) for d in degrees]
+    assert data.num_features == 4  # 0, 1, 2 and 3 neighbors
+    expected = brute_force(GRAPHS, one_hot(kinds, 4, GRAPHS))
+    assert data.complexes.union == expected.replace(y=data.y)
+
+
+def test_a_made_file_in_the_shape_of_reddit_multi_5k(tmp_path):
+    graphs, classes = reddit_like()
+    write_zip(tmp_path / "tu/REDDIT-MULTI-5K.zip", members("REDDIT-MULTI-5K", graphs, classes))
+    data = TU("REDDIT-MULTI-5K", tmp_path)
+    assert data.num_classes == 5
+    expected = brute_force(graphs, [torch.ones(len(graph), 1) for graph in graphs])
+    assert expected.counts[2] > 0
+    assert data.complexes.union == expected.replace(y=torch.tensor(classes) - 1)
+
+
+def test_editions_folders_and_places_are_alike(tmp_path):
+    """Edges in one direction or both, twice, with blanks and \\r; in a zip file or a folder."""
+    files = members("NCI1", GRAPHS, CLASSES, LABELS)
+    expected = TU("NCI1", write_zip(tmp_path / "a.zip", files)).complexes
+    single = members("NCI1", GRAPHS, CLASSES, LABELS, both=False)
+    assert TU("NCI1", write_zip(tmp_path / "b.zip", single)).complexes == expected
+    messy = {name: text.replace("\n", "\r\n").replace(", ", " ,\t") for name, text in files.items()}
+    messy["NCI1/raw/NCI1_A.txt"] = messy["NCI1/raw/NCI1_A.txt"] * 2 + "\n1,1\n\n"
+    top = {name.rpartition("/")[2]: text.rstrip() for name, text in messy.items()}
+    assert TU("NCI1", write_zip(tmp_path / "c.zip", top)).complexes == expected
+    for folder in (tmp_path / "d/tu/NCI1", tmp_path / "e"):
+        folder.mkdir(parents=True)
+        for name, text in top.items():
+            (folder / name).write_text(text)
+    assert TU("NCI1", tmp_path / "d").complexes == expected
+    assert TU("NCI1", tmp_path / "e").complexes == expected
+
+
+def test_vertices_may_come_in_any_order(tmp_path):
+    files = {
+        "NCI1_A.txt": "1, 3\n3, 5\n5, 1\n2, 4\n",
+        "NCI1_graph_indicator.txt": "2\n1\n2\n1\n2\n",
+        "NCI1_graph_labels.txt": "0\n1\n",
+        "NCI1_node_labels.txt": "7\n8\n9\n8\n7\n",
+    }
+    data = TU("NCI1", write_zip(tmp_path / "x.zip", files))
+    path, triangle = data.complexes
+    assert (path.counts, triangle.counts) == ((2, 1), (3, 3, 1))
+    assert path.x[0].tolist() == [[0, 1, 0], [0, 1, 0]]
+    assert triangle.x[0].tolist() == [[1, 0, 0], [0, 0, 1], [1, 0, 0]]
+
+
+def changed(part, text, name="NCI1"):
+    files = members(name, GRAPHS, CLASSES, LABELS)
+    return {**files, f"{name}/raw/{name}_{part}.txt": text}
+
+
+BAD = {
+    "a vertex too many": (changed("A", "1, 13\n"), r"vertices 1..12 .* got the edge \[1, 13\]"),
+    "vertex 0": (changed("A", "0, 1\n"), r"vertices 1..12 .* got the edge \[0, 1\]"),
+    "an edge across graphs": (changed("A", "1, 2\n4, 5\n"), r"\[4, 5\] between graphs \[1, 2\]"),
+    "three columns": (changed("A", "1, 2\n1, 2, 3\n"), "two numbers .* '1, 2, 3' on line 2"),
+    "one column": (changed("A", "1, 2\n1\n"), "two numbers .* '1' on line 2"),
+    "words": (changed("graph_labels", "1\nx\n"), "one number .* 'x' on line 2"),
+    "a fraction": (changed("node_labels", "1.5\n" * 12), "one number .* '1.5' on line 1"),
+    "a lone sign": (changed("graph_labels", "1\n-\n"), "one number .* '-' on line 2"),
+    "a number too long": (changed("graph_labels", "9" * 19), "one number .* on line 1"),
+    "few graph labels": (changed("graph_labels", "1\n1\n1\n"), r"graph numbers 1..3 .* got 4"),
+    "many graph labels": (changed("graph_labels", "1\n" * 5), r"every graph 1..5 .* graph 5"),
+    "no graphs": (changed("graph_labels", ""), "graphs in NCI1_graph_labels.txt, got none"),
+    "few vertex labels": (changed("node_labels", "1\n" * 11), "each of 12 vertices .* got 11"),
+    "another set": (members("PROTEINS", GRAPHS, CLASSES, LABELS), "NCI1_A.txt, .* found none"),
+    "a file outside": (
+        {
+            name.replace("NCI1/raw/NCI1_A", "../NCI1_A"): text
+            for name, text in members("NCI1", GRAPHS, CLASSES, LABELS).items()
+        },
+        "Expected NCI1_A.txt in",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), BAD.values(), ids=BAD)
+def test_bad_files_are_refused(tmp_path, files, message):
+    with pytest.raises(FileError, match=message):
+        TU("NCI1", write_zip(tmp_path / "NCI1.zip", files))
+
+
+def test_no_labels_no_zip_no_set(tmp_path):
+    files = members("NCI1", GRAPHS, CLASSES)
+    with pytest.raises(FileError, match=r"Expected NCI1_node_labels.txt in"):
+        TU("NCI1", write_zip(tmp_path / "NCI1.zip", files))
+    (tmp_path / "bad.zip").write_bytes(b"PK\x03\x04 and no more")
+    for path in (tmp_path / "bad.zip", tmp_path / "none.zip"):
+        with pytest.raises(FileError, match="damaged or of another kind"):
+            TU("NCI1", path)
+    with pytest.raises(MPSNError, match=r"among PROTEINS, .* got 'MUTAG'"):
+        TU("MUTAG", tmp_path)
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypatch):
+    path = write_zip(tmp_path / "NCI1.zip", changed("A", "1, 2\n" * 1000))
+    monkeypatch.setattr(tu_raw, "MAX_BYTES", 4999)
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("read"))
+    with pytest.raises(FileError, match="at most 4,999 bytes unpacked, got 5,000"):
+        TU("NCI1", path)
+
+
+def test_the_cache_is_used_keyed_and_replaced_when_damaged(tmp_path, monkeypatch):
+    path = write_zip(tmp_path / "x.zip", members("NCI1", GRAPHS, CLASSES, LABELS))
+    expected = TU("NCI1", path).complexes
+    (kept,) = (tmp_path / "cache/mpsn/tu").iterdir()
+    good = kept.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(tu, "lift", lambda *_: pytest.fail("lifted again"))
+        assert TU("NCI1", path).complexes == expected
+    damaged = [good[: len(good) // 2], b"", b"no zip"]
+    data_at = good.index(b"faces_1.npy") + 200
+    for at in (data_at, good.index(b"ptr_0.npy") + 150):
+        flipped = bytearray(good)
+        flipped[at] ^= 1
+        damaged.append(bytes(flipped))
+    for content in damaged:
+        kept.write_bytes(content)
+        assert TU("NCI1", path).complexes == expected
+        assert kept.read_bytes() == good
+    TU("NCI1", write_zip(path, members("NCI1", GRAPHS, [1, 1, 1, -1], LABELS)))
+    TU("NCI1", write_zip(path, members("NCI1", GRAPHS, CLASSES, [0] * 12)))
+    assert len(list(kept.parent.iterdir())) == 3
+    monkeypatch.setattr(tu, "FORMAT", -1)
+    TU("NCI1", path)
+    assert len(list(kept.parent.iterdir())) == 4
+
+
+def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    path = write_zip(tmp_path / "x.zip", members("NCI1", GRAPHS, CLASSES, LABELS))
+    assert len(TU("NCI1", path)) == 4
+
+
+def serve(monkeypatch, content):
+    asked = []
+
+    def urlopen(url, timeout):
+        asked.append(url)
+        return io.BytesIO(content)
+
+    monkeypatch.delenv("MPSN_DATA", raising=False)
+    monkeypatch.setattr("urllib.request.urlopen", urlopen)
+    return asked
+
+
+def test_downloads_of_other_graphs_are_refused(tmp_path, monkeypatch):
+    path = write_zip(tmp_path / "x.zip", members("NCI1", GRAPHS, CLASSES, LABELS))
+    asked = serve(monkeypatch, path.read_bytes())
+    with pytest.raises(FileError, match=r"Expected graphs with checksum .* put it at DIR/tu/NCI1"):
+        TU("NCI1")
+    assert asked == ["https://www.chrsmrrs.com/graphkerneldatasets/NCI1.zip"]
+    assert not list((tmp_path / "cache").rglob("*.zip"))
+    serve(monkeypatch, b"<html>not found</html>")
+    with pytest.raises(FileError, match="the download, which is damaged"):
+        TU("NCI1")
+
+
+def test_downloads_without_known_checksum_are_held_against_the_table(tmp_path, monkeypatch):
+    graphs, classes = reddit_like()
+    name = "REDDIT-MULTI-5K"
+    path = write_zip(tmp_path / "x.zip", members(name, graphs, classes))
+    serve(monkeypatch, path.read_bytes())
+    with pytest.raises(FileError, match=r"counts \(4999, 5, \(21.8, 11\)\) in .* got \(25, 5, "):
+        TU(name)
+    triangles = [sum(nx.triangles(graph).values()) // 3 for graph in graphs]
+    known = tu.TUSet("constant", 25, 5, (round(np.mean(triangles), 1), np.median(triangles)))
+    monkeypatch.setitem(tu.SETS, name, known)
+    assert len(TU(name)) == 25
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("asked again"))
+    assert len(TU(name)) == 25
+
+
+STATISTICS = {
+    "PROTEINS": (1113, 2, 3, 43471, 81044),
+    "NCI1": (4110, 2, 37, 122747, 132753),
+    "IMDB-BINARY": (1000, 2, 65, 19773, 96531),
+    "IMDB-MULTI": (1500, 3, 59, 19502, 98903),
+    "REDDIT-BINARY": (2000, 2, 1, 859254, 995508),
+}
+
+
+@with_data
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_of_the_table(name):
+    data = TU(name)
+    graphs, classes, features, vertices, edges = STATISTICS[name]
+    assert (len(data), data.num_classes, data.num_features) == (graphs, classes, features)
+    assert data.complexes.union.counts[:2] == (vertices, edges)
+    triangles = data.complexes.counts[:, 2].numpy()
+    digits = 2 if name == "NCI1" else 1
+    assert (round(triangles.mean(), digits), np.median(triangles)) == tu.SETS[name].triangles
+    assert all(x.shape[1] == features for x in data.complexes.union.x)
+
+
+@with_data
+@pytest.mark.parametrize("name", ["PROTEINS", "IMDB-MULTI"])
+def test_a_right_download_is_kept(name, tmp_path, monkeypatch):
+    """Served by another edition of the archive, with every edge listed twice."""
+    with zipfile.ZipFile(Path(os.environ["MPSN_DATA"]) / f"tu/{name}.zip") as file:
+        files = {place: file.read(place).decode() for place in file.namelist()}
+    expected = TU(name).complexes
+    files[f"{name}/raw/{name}_A.txt"] *= 2
+    content = write_zip(tmp_path / "x.zip", files).read_bytes()
+    serve(monkeypatch, content)
+    shutil.rmtree(tmp_path / "cache")
+    assert TU(name).complexes == expected
+    assert (tmp_path / f"cache/mpsn/tu/{name}.zip").read_bytes() == content
