@@ -33,7 +33,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(collections|hypothesis|matplotlib|networkx|numpy|nx|os|pathlib|sklearn|torch\w*)\..*",
     ),
-    ("py:.*", r"Figure|mpsn\.experiments\.configs\.T"),  # one of those, and a type variable
+    ("py:.*", r"Axes|Figure|mpsn\.experiments\.configs\.T"),  # two of those, and a type variable
 ]
 
 html_theme = "furo"
@@ -55,7 +55,7 @@ def _mathml(translator: Any, node: nodes.math | nodes.math_block) -> None:
 def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what scikit-learn adds to every estimator, and names of fields without a text."""
     field = str(getattr(obj, "__doc__", "")).startswith("Alias for field number")
-    return True if field or re.fullmatch(r"set_\w+_request", name) else None
+    return True if field or re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
 
 
 def setup(app: Sphinx) -> None:
