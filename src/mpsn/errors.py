@@ -52,6 +52,10 @@ class ColoringError(MPSNError):
     """A Weisfeiler-Lehman test that cannot be run as asked."""
 
 
+class MissingPackageError(MPSNError, ImportError):
+    """A package that is not installed, and needed only for what was asked."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the known names nearest to one that is unknown, or none.
 

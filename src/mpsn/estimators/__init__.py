@@ -7,6 +7,8 @@
 array(['star'], dtype='<U4')
 """
 
+from mpsn.errors import MissingPackageError
+
 try:
     from mpsn.estimators.edge_flow import EdgeFlowClassifier
     from mpsn.estimators.explain import Explanation
@@ -16,7 +18,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "sklearn":
         raise
-    raise ImportError(
+    raise MissingPackageError(
         "Expected scikit-learn for mpsn.estimators; run pip install 'mpsn[sklearn]'."
     ) from error
 

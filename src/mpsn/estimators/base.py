@@ -20,7 +20,7 @@ from mpsn.errors import UNREADABLE, FileError, GraphError, MPSNError
 from mpsn.estimators.explain import Explanation, explain
 from mpsn.estimators.features import FeatureRule
 from mpsn.estimators.files import ModelFile, adopt_weights, damaged, read_model, write_model
-from mpsn.estimators.inputs import prepare
+from mpsn.estimators.inputs import prepare, vertex_names
 from mpsn.estimators.training import History, hold_out, outputs, pick_device, seeded, train
 from mpsn.experiments.configs import build
 from mpsn.nn.models import SIN, SINConfig
@@ -189,6 +189,8 @@ class Simplicial(BaseEstimator):
         """
         check_is_fitted(self, "model_")
         (K,) = prepare([graph], self.max_dim, self.features_)[0]
+        if (names := vertex_names(graph)) is not None:
+            K = K.replace(vertex_labels=names)
         where = next(self.model_.parameters()).device
         output, name = self._target(graph, target)
         return explain(self.model_, K.to(where), output, name, method)

@@ -1,5 +1,6 @@
 """Which simplices a prediction rests on."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -40,10 +41,11 @@ class Explanation:
         """The sum of the contributions of each dimension."""
         return [float(part.sum()) for part in self.contributions]
 
-    def top(self, many: int = 10) -> list[tuple[list[int], float]]:
-        """Return the simplices of the largest contributions, either way, as vertex lists."""
+    def top(self, many: int = 10) -> list[tuple[list[Hashable], float]]:
+        """Return the simplices of the largest contributions, either way, as lists of vertices."""
+        names = self.complex.vertex_labels or range(self.complex.num_nodes)
         rows = [
-            (vertices, value)
+            ([names[v] for v in vertices], value)
             for k, part in enumerate(self.contributions)
             for vertices, value in zip(
                 self.complex.simplices(k).tolist(), part.tolist(), strict=True
@@ -75,8 +77,7 @@ def explain(
         score, parts = _leave_out(model, K, output)
     else:
         raise MPSNError(f"Expected method 'gradient' or 'leave_out', got {method!r}.")
-    bare = SimplicialComplex._trusted(K._faces, K._ptr, x=K._x).to("cpu")
-    return Explanation(bare, [part.cpu() for part in parts], name, score, method)
+    return Explanation(K.to("cpu"), [part.cpu() for part in parts], name, score, method)
 
 
 def _gradient(model: SIN, K: SimplicialComplex, output: int) -> tuple[float, list[Tensor]]:
@@ -88,7 +89,7 @@ def _gradient(model: SIN, K: SimplicialComplex, output: int) -> tuple[float, lis
         torch.zeros(len(x), device=x.device) if g is None else (x * g).sum(dim=1).detach()
         for x, g in zip(xs, grads, strict=True)
     ]
-    return float(score), parts[: max(1, K.dim + 1)]
+    return float(score.detach()), parts[: max(1, K.dim + 1)]
 
 
 def _leave_out(model: SIN, K: SimplicialComplex, output: int) -> tuple[float, list[Tensor]]:

@@ -1,7 +1,7 @@
 """From graphs of any kind to complexes with features."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import networkx as nx
@@ -36,6 +36,12 @@ def prepare(
     x = rule.apply(union, vertices).to(union.device)
     bare = SimplicialComplex._trusted(union._faces, union._ptr, x=[x], signs=union._signs)
     return ComplexDataset(lift_features(bare, "mean", max_dim)), rule
+
+
+def vertex_names(graph: object) -> tuple[Hashable, ...] | None:
+    """Return the user's names of the vertices of a graph; None if they are 0, 1, ..."""
+    read = _open(graph)
+    return read.vertex_labels if isinstance(read, SimplicialComplex) else as_graph(read).labels
 
 
 def _listed(graphs: Iterable[object]) -> list[object]:

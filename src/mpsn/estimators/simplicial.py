@@ -165,9 +165,8 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
 class SimplicialRegressor(RegressorMixin, Simplicial):
     """Predict numbers for graphs by a simplicial isomorphism network on their clique complexes.
 
-    Arguments as for :class:`SimplicialClassifier`, less ``class_weight``, and with no dropout unless
-    said. Targets may be one number a graph, or a row of numbers; they are standardised for
-    training.
+    Arguments as for :class:`SimplicialClassifier`, less ``class_weight``, and without dropout.
+    Targets may be one number a graph, or a row of numbers; they are standardised for training.
 
     Example:
         >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=i) for i in range(40)]

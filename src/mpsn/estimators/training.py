@@ -94,7 +94,7 @@ def train(
     of the best epoch are kept. Without a validation part, trains for all epochs and keeps the last.
     """
     fit, valid = (part.to(y.device) for part in parts)
-    size = min(batch_size, max(4, len(fit) // STEPS))
+    size = min(batch_size, max(16, len(fit) // STEPS))
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
         optimizer, factor=0.5, patience=max(1, patience // 3)
