@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import click
+import networkx as nx
 import pytest
 import typer
 
@@ -47,6 +48,22 @@ def test_every_command_parses(command):
     while isinstance(cli, click.Group):
         cli = cli.commands[words.pop(0)]
     cli.make_context(command, words)
+
+
+def test_the_commands_for_your_own_graphs_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [str(i) for i in range(12)]
+    for folder, shift in {"cats": 3, "dogs": 4, "new": 5, "molecules": 6}.items():
+        (tmp_path / folder).mkdir()
+        for i, name in enumerate(names):
+            graph = nx.cycle_graph(i + shift) if i % 2 else nx.complete_graph(i % 5 + shift)
+            nx.write_graphml(graph, tmp_path / folder / f"{name}.graphml")
+    lines = ["graph,weight", *(f"{name},{len(name)}.5" for name in names)]
+    (tmp_path / "molecules.csv").write_text("\n".join(lines))
+    for command in re.findall(r"^mpsn .*$", PAGES["docs/guides/own_graphs.md"], re.M):
+        app(shlex.split(command)[1:], standalone_mode=False)
+    assert {"pets.mpsn", "weight.mpsn", "why.png"} <= {path.name for path in tmp_path.iterdir()}
+    assert len((tmp_path / "predictions.csv").read_text().splitlines()) == 13
 
 
 @pytest.mark.parametrize("room", ROOMS)
