@@ -68,12 +68,9 @@ def test_the_commands_for_your_own_graphs_work(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_public_name_is_in_the_reference(room):
-    module = importlib.import_module(f"mpsn.{room}")
-    names = getattr(module, "__all__", None)
-    if names is None:  # all that is documented there
-        assert f"automodule:: mpsn.{room}\n" in API or f"mpsn.{room}." in API
-    for name in names or ():
-        assert re.search(rf"\bmpsn\.({room}\.)?{name}\b", API), name
+    if f"automodule:: mpsn.{room}\n" not in API:
+        for name in importlib.import_module(f"mpsn.{room}").__all__:
+            assert re.search(rf"\bmpsn\.({room}\.)?{name}\b", API), f"add it to docs/api/{room}.md"
 
 
 def test_every_room_is_in_the_reference():
