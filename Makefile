@@ -16,7 +16,7 @@ test: $(READY)
 	$(BIN)/pytest
 
 docs: $(READY)
-	$(BIN)/sphinx-build -W --keep-going -n -q docs out/docs
+	$(BIN)/sphinx-build -E -W --keep-going -n -q docs out/docs
 	@echo "site: out/docs/index.html"
 
 bench: $(READY)
