@@ -192,8 +192,8 @@ def _tu_name(path: Path) -> str | None:
     """Return the name of the TU set in a zip file or folder, or None if there is none."""
     names: list[str] = []
     if path.is_dir():
-        inside = [path, path / "raw", *(p for p in path.iterdir() if p.is_dir())]
-        names = [p.name for folder in inside if folder.is_dir() for p in folder.glob("*_A.txt")]
+        places = ("*_A.txt", "*/*_A.txt", "*/*/*_A.txt")
+        names = [found.name for place in places for found in path.glob(place)]
     elif path.suffix == ".zip":
         try:
             with zipfile.ZipFile(path) as archive:

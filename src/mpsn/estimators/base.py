@@ -20,7 +20,7 @@ from mpsn.errors import UNREADABLE, FileError, GraphError, MPSNError
 from mpsn.estimators.explain import Explanation, explain
 from mpsn.estimators.features import FeatureRule
 from mpsn.estimators.files import ModelFile, adopt_weights, damaged, read_model, write_model
-from mpsn.estimators.inputs import prepare, vertex_names
+from mpsn.estimators.inputs import check_many, prepare, vertex_names
 from mpsn.estimators.training import History, hold_out, outputs, pick_device, seeded, train
 from mpsn.experiments.configs import build
 from mpsn.nn.models import SIN, SINConfig
@@ -99,6 +99,7 @@ class Simplicial(BaseEstimator):
                 complexes) unless said.
         """
         self._check_settings()
+        check_many(graphs)
         graphs = list(graphs)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         where = pick_device(self.device)
@@ -160,6 +161,7 @@ class Simplicial(BaseEstimator):
     def _outputs(self, graphs: Iterable[object]) -> NDArray[np.float32]:
         """Return what the network says of graphs, read and lifted a thousand at a time."""
         check_is_fitted(self, "model_")
+        check_many(graphs)
         where = next(self.model_.parameters()).device
         rows = [np.zeros((0, self._width), np.float32)]
         for chunk in _chunks(graphs):

@@ -29,7 +29,7 @@ def prepare(
         rule: What vertex features are; found in these graphs unless said.
         wanted: Where to look for them.
     """
-    read = [_open(graph) for graph in _listed(graphs)]
+    read = [_open(graph) for graph in graphs]
     union = _lift(read, max_dim)
     vertices = [_vertices(graph) for graph in read]
     rule = rule or find_rule(union, vertices, wanted)
@@ -44,17 +44,13 @@ def vertex_names(graph: object) -> tuple[Hashable, ...] | None:
     return read.vertex_labels if isinstance(read, SimplicialComplex) else as_graph(read).labels
 
 
-def _listed(graphs: Iterable[object]) -> list[object]:
-    if isinstance(graphs, (str, os.PathLike, nx.Graph, SimplicialComplex, Graph)) or hasattr(
-        graphs, "edge_index"
-    ):
+def check_many(graphs: object) -> None:
+    """Refuse one graph where many are expected; some kinds can be iterated over too."""
+    one = (str, os.PathLike, nx.Graph, SimplicialComplex, Graph)
+    if isinstance(graphs, one) or hasattr(graphs, "edge_index") or not hasattr(graphs, "__iter__"):
         raise GraphError(
             f"Expected a list of graphs, got one {type(graphs).__name__}; put it into a list."
         )
-    try:
-        return list(graphs)
-    except TypeError as error:
-        raise GraphError(f"Expected a list of graphs, got {type(graphs).__name__}.") from error
 
 
 def _open(graph: object) -> Any:

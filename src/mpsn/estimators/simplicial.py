@@ -138,7 +138,8 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
 
     def predict(self, graphs: Iterable[object]) -> NDArray[Any]:
         """Return the most probable class of each graph."""
-        return np.asarray(self.classes_[self._outputs(graphs).argmax(axis=1)])
+        best = self._outputs(graphs).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def _target(self, graph: object, target: object) -> tuple[int, str]:
         name = self.predict([graph])[0] if target is None else target
