@@ -16,13 +16,13 @@ def small_world(n, k, p, seed=0):
     return np.stack([u, v])
 
 
-def best(function, rounds=3):
+def best(function, rounds=3, clock=time.perf_counter):
     """Return the best of some times, in seconds."""
     times = []
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = clock()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 

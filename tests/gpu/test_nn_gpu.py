@@ -81,3 +81,37 @@ def test_edge_flows_on_gpu():
     h = torch.randn(78, 5, 1, dtype=torch.float64)
     expected = net(K, h)
     torch.testing.assert_close(net.cuda()(K.to("cuda"), h.cuda()).cpu(), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("columns", [1, 1000, 2500])
+def test_sparse_rows(dtype, columns):
+    """The Triton kernel against a dense matrix; the same bits every time."""
+    from mpsn.nn.functional.sparse_rows import SparseRows
+
+    torch.manual_seed(0)
+    A = torch.randn(50, 70, dtype=torch.float64) * (torch.rand(50, 70) < 0.1)
+    rows, at = A.nonzero(as_tuple=True)
+    sparse = SparseRows.of(rows.cuda(), at.cuda(), A[rows, at].cuda(), 50)
+    h = torch.randn(70, columns, dtype=dtype)
+    out = sparse.times(h.cuda())
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-12
+    torch.testing.assert_close(out.cpu(), A.to(dtype) @ h, rtol=tolerance, atol=tolerance)
+    assert torch.equal(out, sparse.times(h.cuda()))
+
+
+@pytest.mark.parametrize("config", [{"act": "tanh"}, {"act": "relu", "l0_inv": True}])
+def test_networks_side_by_side(config):
+    from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, EdgeFlowStack
+
+    torch.manual_seed(0)
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+    nets = [EdgeFlowNet(EdgeFlowConfig(hidden=16, **config)).double() for _ in range(3)]
+    x = torch.randn(3, 78, 7, 1, dtype=torch.float64)
+    stacks = EdgeFlowStack(nets, K), EdgeFlowStack([net.cuda() for net in nets], K.to("cuda"))
+    out = [stack(x.to(stack.stacked[0].device)) for stack in stacks]
+    torch.testing.assert_close(out[1].cpu(), out[0], rtol=1e-9, atol=1e-9)
+    for y in out:
+        y.sum().backward()
+    for a, b in zip(stacks[0].stacked, stacks[1].stacked, strict=True):
+        torch.testing.assert_close(b.grad.cpu(), a.grad, rtol=1e-9, atol=1e-9)

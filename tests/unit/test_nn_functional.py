@@ -9,6 +9,7 @@ from mpsn import SimplicialComplex
 from mpsn.complexes import incidence_signs
 from mpsn.errors import LayerError, MPSNError
 from mpsn.nn import functional as fn
+from mpsn.nn.functional.transposes import prepare, prepared
 
 KINDS = ("boundary", "coboundary", "lower", "upper")
 
@@ -29,11 +30,13 @@ def karate():
     return K.flip({k: torch.rand(K.count(k), generator=g) < 0.5 for k in range(1, K.dim + 1)})
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("dtype", "width"), [(torch.float32, 2), (torch.float32, 12), (torch.float64, 2)]
+)
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_sums_are_products_with_the_boundary_matrices(karate, kind, signed, dtype):
-    K, xs = karate, features(karate, dtype=dtype)
+def test_sums_are_products_with_the_boundary_matrices(karate, kind, signed, dtype, width):
+    K, xs = karate, features(karate, width, dtype)
     for k in range(K.dim + 1):
         down = K.boundary_matrix(k, signed, dtype).to_dense() if k else torch.zeros(0, K.count(0))
         down = down.to(dtype)
@@ -88,6 +91,24 @@ def test_every_simplex_gets_a_row_and_a_finite_one(K, kind, reduce):
         if k > 0 or kind in ("coboundary", "upper"):  # vertices hear a constant zero from below
             out.sum().backward()
             assert torch.isfinite(h.grad).all()
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_prepared_tables_give_the_same_sums_and_gradients(karate, batch):
+    xs = [x.requires_grad_() for x in features(karate, batch=batch)]
+    for k in range(1, karate.dim + 1):
+        below, count = xs[k - 1], karate.count(k - 1)
+        seen = []
+        for ready in (False, True):
+            table = karate.faces(k).clone()
+            if ready:
+                prepare(table, count, below)
+                assert prepared(table) is not None
+            sums = (fn.upper(below, table, reduce="mean"), fn.boundary(below, table))
+            total = sum(s.cos().sum() for s in (*sums, fn.coboundary(xs[k], table, count)))
+            seen.append((*sums, *torch.autograd.grad(total, (below, xs[k]))))
+        for plain, product in zip(*seen, strict=True):
+            torch.testing.assert_close(product, plain, rtol=1e-12, atol=1e-12)
 
 
 def test_unsigned_neighbours_do_not_cancel():

@@ -46,6 +46,7 @@ app.command()(models.fit)
 app.command()(models.predict)
 app.command()(graphs.distinguish)
 app.add_typer(reproduce, name="reproduce")
+app.add_typer(experiments.tune, name="tune")
 app.command()(experiments.report)
 
 

@@ -176,7 +176,11 @@ def _factors(down: _Block, up: _Block, n: int, below: int) -> tuple[Tensor, Tens
 
 def _sparse(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return a sparse matrix from entries that are in row order already."""
-    return torch.sparse_coo_tensor(index, values, shape, check_invariants=False, is_coalesced=True)
+    with warnings.catch_warnings():  # torch 2.11 warns even those who say what they want
+        warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled")
+        return torch.sparse_coo_tensor(
+            index, values, shape, check_invariants=False, is_coalesced=True
+        )
 
 
 def adjacency(K: "SimplicialComplex", k: int, kind: Kind) -> Adjacency:

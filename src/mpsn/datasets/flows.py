@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import Delaunay
 from torch import Tensor
 
@@ -15,6 +17,7 @@ from mpsn.errors import MPSNError
 HOLES = ((0.2, 0.4), (0.6, 0.8))  # closed squares [a, b]²
 START, END = ((0.0, 0.2), (0.8, 1.0)), ((0.8, 1.0), (0.0, 0.2))
 CHECKPOINTS = (((0.0, 0.2), (0.0, 0.2)), ((0.8, 1.0), (0.8, 1.0)))  # of class 0 and class 1
+REGIONS = (START, END, *CHECKPOINTS)
 DETOUR = 0.1  # probability of a random step
 
 
@@ -77,16 +80,19 @@ def synthetic_flows(
     while True:
         positions, triangles = _triangulate(rng, points)
         K = SimplicialComplex.from_simplices(triangles.tolist())
-        if K.betti_numbers() == (1, 2, 0) and all(
-            _inside(positions, region).any() for region in (START, END, *CHECKPOINTS)
-        ):
+        if _has_two_holes(K) and all(_inside(positions, region).any() for region in REGIONS):
             break
     labels = np.concatenate([np.repeat([0, 1], n // 2) for n in (train, test)])
     neighbors: list[list[int]] = [[] for _ in range(K.num_nodes)]
     for u, v in K.simplices(1).tolist():
         neighbors[u].append(v)
         neighbors[v].append(u)
-    paths = [_walk(rng, neighbors, positions, int(label)) for label in labels]
+    away = np.linalg.norm(positions[:, None] - positions, axis=2)  # (n_0, n_0)
+    inside = {region: np.flatnonzero(_inside(positions, region)) for region in REGIONS}
+    paths = [
+        _walk(rng, neighbors, away, [inside[r] for r in (START, CHECKPOINTS[label], END)])
+        for label in labels.tolist()
+    ]
     is_train = np.arange(train + test) < train
     return assemble(K, positions, paths, labels, is_train, rng)
 
@@ -101,17 +107,17 @@ def assemble(
 ) -> FlowDataset:
     """Turn walks into flows, and draw an orientation for each test flow."""
     number = {tuple(edge): e for e, edge in enumerate(K.simplices(1).tolist())}
-    x = torch.zeros(K.count(1), len(paths))
+    x = np.zeros((K.count(1), len(paths)), dtype=np.float32)
     for i, path in enumerate(paths):
         for u, v in itertools.pairwise(path):
             x[number[min(u, v), max(u, v)], i] += 1 if u < v else -1
-    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=tuple(x.shape))
+    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=x.shape)
     signs[:, is_train] = 1
     return FlowDataset(
         K,
         torch.from_numpy(positions),
         paths,
-        x,
+        torch.from_numpy(x),
         torch.from_numpy(labels),
         torch.from_numpy(is_train),
         torch.from_numpy(signs),
@@ -129,6 +135,13 @@ def _triangulate(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64],
     return points[kept], renumbered.reshape(-1, 3)
 
 
+def _has_two_holes(K: SimplicialComplex) -> bool:
+    """Tell whether the Betti numbers are (1, 2, 0); in the plane, where b_2 = 0, Euler's tells."""
+    u, v = K.simplices(1).T.numpy()
+    graph = coo_array((np.ones(len(u)), (u, v)), shape=(K.num_nodes, K.num_nodes))
+    return bool(connected_components(graph, directed=False)[0] == 1 and K.euler_number() == -1)
+
+
 def _inside(
     points: NDArray[np.float64], region: tuple[tuple[float, float], tuple[float, float]]
 ) -> NDArray[np.bool_]:
@@ -140,13 +153,19 @@ def _inside(
 def _walk(
     rng: np.random.Generator,
     neighbors: list[list[int]],
-    positions: NDArray[np.float64],
-    label: int,
+    away: NDArray[np.float64],
+    regions: list[NDArray[np.int64]],
 ) -> list[int]:
-    """Walk to the checkpoint, then to the end; start again with new ends when stuck."""
-    regions = (START, CHECKPOINTS[label], END)
+    """Walk to the checkpoint, then to the end; start again with new ends when stuck.
+
+    Args:
+        rng: Where chance comes from.
+        neighbors: Of each vertex.
+        away: Distance of each two vertices.
+        regions: Vertices where a walk may start, pass its checkpoint, and end.
+    """
     while True:
-        first, *goals = (int(rng.choice(np.flatnonzero(_inside(positions, r)))) for r in regions)
+        first, *goals = (int(rng.choice(region)) for region in regions)
         path, explored = [first], {first}
         while goals:
             if path[-1] == goals[0]:
@@ -158,8 +177,7 @@ def _walk(
             if rng.random() < DETOUR:
                 step = open_[rng.integers(len(open_))]
             else:
-                away = np.linalg.norm(positions[open_] - positions[goals[0]], axis=1)
-                step = open_[int(np.argmin(away))]
+                step = min(open_, key=away[goals[0]].__getitem__)
             path.append(step)
             explored.add(step)
         if not goals:

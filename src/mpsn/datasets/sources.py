@@ -32,11 +32,8 @@ def locate(
             may be other editions.
         data: The user's folder.
     """
-    folder = data or os.environ.get("MPSN_DATA")
-    if folder and (path := Path(folder) / name).exists():
-        return path
-    path = cache_folder() / name
-    if not path.exists():
+    path = at_hand(name, data)
+    if path is None:
         content = _download(name, url)
         found = hashlib.sha256(content).hexdigest()
         if callable(sha256):
@@ -47,11 +44,19 @@ def locate(
                 f"download is broken. Get a good copy and put it at DIR/{name}, then pass data=DIR "
                 f"or set MPSN_DATA=DIR."
             )
+        path = cache_folder() / name
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         temporary.write_bytes(content)
         temporary.replace(path)
     return path
+
+
+def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the path of a data file as :func:`locate` does, or None if it has to be downloaded."""
+    folder = data or os.environ.get("MPSN_DATA")
+    places = [Path(folder), cache_folder()] if folder else [cache_folder()]
+    return next((place / name for place in places if (place / name).exists()), None)
 
 
 def _download(name: str, url: str) -> bytes:

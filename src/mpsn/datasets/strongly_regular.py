@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -53,18 +54,11 @@ def strongly_regular(
         ((16, 48, 32, 8), (16, 48, 32))
     """
     parameters = (n, d, lam, mu)
-    family = FAMILIES.get(parameters)
-    if family is None:
-        raise GraphError(
-            f"Expected parameters (n, d, λ, μ) among {', '.join(map(str, FAMILIES))}, "
-            f"got {parameters}."
-        )
-    where = f"SR{parameters}"
+    path, family = locate_family(parameters, data), FAMILIES[parameters]
     if family.construct is not None:
-        graphs = [to_graph(adjacency) for adjacency in family.construct()]
+        graphs, where = [to_graph(adjacency) for adjacency in family.construct()], f"SR{parameters}"
     else:
-        file = f"sr{n}{d}{lam}{mu}.g6"
-        path = locate(f"sr/{file}", f"{SOURCE}/{file}", family.sha256, data)
+        assert path is not None
         graphs, where = read_graphs(path), str(path)
     wrong = [i for i, graph in enumerate(graphs) if not _is_strongly_regular(graph, parameters)]
     if wrong or len(graphs) != family.size:
@@ -74,6 +68,27 @@ def strongly_regular(
             f"{where}, {problem}; get a good copy from {SOURCE}."
         )
     return graphs
+
+
+def locate_family(
+    parameters: Parameters, data: str | os.PathLike[str] | None = None
+) -> Path | None:
+    """Return the file of a family, downloaded if need be, or None if the family is constructed.
+
+    Args:
+        parameters: n, d, λ, μ.
+        data: Folder of local copies.
+    """
+    family = FAMILIES.get(parameters)
+    if family is None:
+        raise GraphError(
+            f"Expected parameters (n, d, λ, μ) among {', '.join(map(str, FAMILIES))}, "
+            f"got {parameters}."
+        )
+    if family.construct is not None:
+        return None
+    file = f"sr{''.join(map(str, parameters))}.g6"
+    return locate(f"sr/{file}", f"{SOURCE}/{file}", family.sha256, data)
 
 
 def _is_strongly_regular(graph: Graph, parameters: Parameters) -> bool:

@@ -86,10 +86,10 @@ def TU(name: str, data: str | os.PathLike[str] | None = None) -> TUDataset:
     """
     if name not in SETS:
         raise MPSNError(f"Expected the name of a set among {', '.join(SETS)}, got {name!r}.")
-    return _dataset(name, _cached(name, _find(name, data)))
+    return assemble(name, _cached(name, find_source(name, data)))
 
 
-def _find(name: str, data: str | os.PathLike[str] | None) -> Path:
+def find_source(name: str, data: str | os.PathLike[str] | None) -> Path:
     """Return the folder or zip file of a set: the one given, a local copy, or a download."""
     if data is not None and (Path(data).suffix == ".zip" or holds(Path(data), name)):
         return Path(data)
@@ -197,7 +197,8 @@ def _ranks(values: Tensor) -> Tensor:
     return ranks
 
 
-def _dataset(name: str, union: SimplicialComplex) -> TUDataset:
+def assemble(name: str, union: SimplicialComplex) -> TUDataset:
+    """Return the data set of a lifted union, with features in all dimensions."""
     y, kinds = union.y, union.x[0]
     assert y is not None
     assert kinds is not None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mpsn.errors import UNREADABLE, FileError
 
-MAX_BYTES = 1 << 30  # unpacked; the largest of the six sets takes some 200 MB
+MAX_BYTES = 1 << 28  # of a file, unpacked; the largest of the six sets takes some 200 MB
 Integers = NDArray[np.int64]
 
 

@@ -23,7 +23,7 @@ class Steps:
         self.captures = capture and device.type == "cuda"
         self._graphs: dict[tuple[str, Rows], torch.cuda.CUDAGraph] = {}
         if self.captures:
-            self._stream = torch.cuda.Stream(device)
+            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
             self._pool = torch.cuda.graph_pool_handle()
 
     def place(self) -> AbstractContextManager[object]:

@@ -69,12 +69,13 @@ def build(kind: type[T], values: dict[str, Any], where: str) -> T:
 
 def _value(kind: Any, value: Any, where: str) -> Any:
     if get_origin(kind) in (Union, types.UnionType):
+        refused = []
         for option in get_args(kind):
             try:
                 return _value(option, value, where)
             except ConfigError as error:
-                refused = error
-        raise refused
+                refused.append(error)
+        raise refused[0]  # of `Settings | None` the one that knows the settings
     if dataclasses.is_dataclass(kind) and isinstance(value, dict):
         return build(kind, value, where)  # type: ignore[arg-type]
     if get_origin(kind) is tuple and isinstance(value, list):

@@ -153,7 +153,8 @@ def _at_hand(
         if name not in names:
             raise ConfigError(f"Expected data among {', '.join(names)}, got {name!r}.")
     jobs = [job for job in jobs if not only or job.data in only]
-    reasons = {job.data: experiment.missing(job, data) for job in jobs}
+    one_each = {job.data: job for job in reversed(jobs)}
+    reasons = {name: experiment.missing(job, data) for name, job in one_each.items()}
     missing = [reason for reason in reasons.values() if reason]
     jobs = [job for job in jobs if not reasons[job.data]]
     if missing and (only or not jobs):

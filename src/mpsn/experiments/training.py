@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
-from mpsn.errors import ExperimentError
+from mpsn.errors import MPSNError
 from mpsn.experiments.capture import Rows, Steps
 from mpsn.nn.models import GIN, SIN
-from mpsn.nn.wide import Wide, WideData
+from mpsn.nn.wide import HEIGHT, Wide, WideData
 
 SLACK = 64  # rows of padding at least, so that what hangs on padding is spread out
-CLASSES = 8  # different shapes to capture; fewer waste padding, more take time to capture
+CLASSES = 16  # different shapes to capture; fewer waste padding, more take time to capture
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def train_folds(
     *,
     seeds: Sequence[int],
     device: torch.device | str = "cpu",
-    tick: Callable[[int], None] = lambda epochs: None,
+    tick: Callable[[int], object] = lambda epochs: None,
     together: int | None = None,
     capture: bool = True,
 ) -> list[Trained]:
@@ -147,16 +147,8 @@ class _Pass:
         self.padded = len(models) > 1 or self.steps.captures
 
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
-        batches = [
-            self._table(
-                [
-                    s.train[torch.randperm(len(s.train), generator=g)]
-                    for s, g in zip(splits, orders, strict=True)
-                ],
-                settings.batch_size,
-            )
-            for _ in range(settings.epochs)
-        ]
+        ranks = torch.Generator().manual_seed(0)
+        batches = [self._epoch(orders, ranks) for _ in range(settings.epochs)]
         self.train_rows = self._rows(torch.cat(batches), CLASSES if self.steps.captures else None)
         self.batches = batches
         held = [torch.cat([s.val, s.test]) for s in splits]
@@ -172,9 +164,25 @@ class _Pass:
             self.is_test[m, split.test.to(device)] = True
         self.seen = torch.zeros((4, len(splits)), dtype=torch.float64, device=device)
 
+    def _epoch(self, orders: Sequence[torch.Generator], ranks: torch.Generator) -> Tensor:
+        """Draw the mini-batches of an epoch, (steps, M, B).
+
+        Each model shuffles its complexes by itself, and sees the mini-batches in random order; that
+        is, a random order of their sizes, which all models share: then those that are gathered into
+        one wide batch are alike in size, and need little padding.
+        """
+        shuffled = [
+            split.train[torch.randperm(len(split.train), generator=order)]
+            for split, order in zip(self.splits, orders, strict=True)
+        ]
+        table = self._table(shuffled, self.settings.batch_size)
+        by_size = self.data.sizes(table).sum(-1).argsort(dim=0, stable=True)  # (steps, M)
+        rank = torch.randperm(len(table), generator=ranks)
+        return table[by_size[rank], torch.arange(len(self.splits))]
+
     def _table(self, lists: Sequence[Tensor], many: int) -> Tensor:
         """Cut each model's list of complexes into mini-batches, (steps, M, many)."""
-        steps = max(1, max(-(-len(one) // many) for one in lists))
+        steps = max(-(-len(one) // many) for one in lists)
         out = torch.full((len(lists), steps * many), self.none)
         for row, one in zip(out, lists, strict=True):
             row[: len(one)] = one
@@ -187,10 +195,10 @@ class _Pass:
             for part in need.sum(1).argsort(stable=True).tensor_split(classes):
                 need[part] = need[part].amax(0)
         if self.padded:
-            need = torch.where(need > 0, need + SLACK, 0)
+            need = torch.where(need > 0, (-(-(need + SLACK) // HEIGHT)).clamp(min=2) * HEIGHT, 0)
         return [tuple(row) for row in need.tolist()]
 
-    def train(self, tick: Callable[[int], None]) -> list[Trained]:
+    def train(self, tick: Callable[[int], object]) -> list[Trained]:
         """Train, and return the models with their curves."""
         sizes = [[len(s.train), len(s.train), len(s.val), len(s.test)] for s in self.splits]
         many = torch.tensor(sizes, dtype=torch.float64).T  # (4, M)
@@ -232,9 +240,8 @@ class _Pass:
             * valid
         )  # (M, B)
         loss = (losses.sum(1) / valid.sum(1)).sum()
-        parameters = list(self.wide.parameters())
-        for p, grad in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
-            p.grad = grad
+        self.adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
         self.adam.step()
         self.seen[0] += losses.detach().sum(1)
         self.seen[1] += ((logits.argmax(-1) == y) & valid).sum(1)
@@ -253,19 +260,19 @@ def _check(
     dataset: ComplexDataset, y: Tensor, splits: Sequence[Split], seeds: Sequence[int]
 ) -> None:
     if len(y) != len(dataset) or len(seeds) != len(splits) or not splits:
-        raise ExperimentError(
+        raise MPSNError(
             f"Expected one class per complex and one seed per split, got {len(y)} classes for "
             f"{len(dataset)} complexes and {len(seeds)} seeds for {len(splits)} splits."
         )
     for i, split in enumerate(splits):
         every = torch.cat(split)
         if not len(split.train) or every.min() < 0 or every.max() >= len(dataset):
-            raise ExperimentError(
+            raise MPSNError(
                 f"Expected positions from 0 to {len(dataset) - 1}, and some to train on, "
                 f"got others in split {i}."
             )
-        if len(every.unique()) < len(every):
-            raise ExperimentError(
+        if every.bincount().max() > 1:
+            raise MPSNError(
                 f"Expected each complex once in split {i}, got some twice; take those to choose by "
                 f"out of those to train on."
             )

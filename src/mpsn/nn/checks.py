@@ -17,15 +17,24 @@ ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
 }
 
 
-def activation(name: str | Activation) -> Activation:
-    """Return the activation of that name as a new module; a function or module stays itself."""
+def activation(name: str | Activation, inplace: bool = False) -> Activation:
+    """Return the activation of that name as a new module; a function or module stays itself.
+
+    Args:
+        name: The name, or what it would stand for.
+        inplace: Whether the module may overwrite its input, if it can: for what a dense layer has
+            just made, that halves what is kept for the derivative.
+    """
     if callable(name):
         return name
     if name not in ACTIVATIONS:
         raise LayerError(
             f"Expected activation {', '.join(map(repr, ACTIVATIONS))} or a function, got {name!r}."
         )
-    return ACTIVATIONS[name]()
+    module = ACTIVATIONS[name]()
+    if inplace and isinstance(module, torch.nn.ELU | torch.nn.ReLU):
+        module.inplace = True
+    return module
 
 
 def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int) -> None:

@@ -51,5 +51,6 @@ def mlp(widths: list[int], act: str, norm: bool = False) -> torch.nn.Sequential:
         layers.append(torch.nn.Linear(n_in, n_out))
         if norm:
             layers.append(RowNorm(n_out))
-        layers.append(activation(act))  # type: ignore[arg-type]
+        # What RowNorm returns is a view, which would have to be copied first.
+        layers.append(activation(act, inplace=not norm))  # type: ignore[arg-type]
     return torch.nn.Sequential(*layers)

@@ -75,9 +75,7 @@ class SINConv(torch.nn.Module):
         self.message = torch.nn.ModuleList(
             torch.nn.Linear(2 * in_channels, in_channels) for _ in dims[:-1] if coface_message
         )
-        self.act = activation(act)  # of messages
-        if hasattr(self.act, "inplace"):
-            self.act.inplace = True  # they are no one else's
+        self.act = activation(act, inplace=True)  # of messages, which are no one else's
         start = torch.full((max_dim + 1, 2), float(eps))  # (dimension, [boundary, upper])
         self.eps = torch.nn.Parameter(start) if train_eps else None
         self.fixed_eps = float(eps)
@@ -87,16 +85,16 @@ class SINConv(torch.nn.Module):
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
         out = []
         for k, h in enumerate(hs):
-            low, up = self._own(k, h)
+            low, up = self.own(k, h)
             if k > 0:
                 low = low + fn.boundary(hs[k - 1], K.faces(k))
             if k < self.max_dim:
                 up = up + self._upper(k, h, hs[k + 1], K.faces(k + 1))
-            both = torch.cat([self.mlp_boundary[k](low), self.mlp_upper[k](up)], dim=-1)
-            out.append(self.mlp_update[k](both))
+            out.append(self.update(k, low, up))
         return out
 
-    def _own(self, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
+    def own(self, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (1 + ε_B) h and (1 + ε_↑) h."""
         if self.eps is not None:
             return (1 + self.eps[k, 0]) * h, (1 + self.eps[k, 1]) * h
         own = (1 + self.fixed_eps) * h if self.fixed_eps else h
@@ -105,10 +103,32 @@ class SINConv(torch.nn.Module):
     def _upper(self, k: int, h: Tensor, coface: Tensor, faces: Tensor) -> Tensor:
         if not self.message:
             return fn.upper(h, faces)
+        return fn.upper_exchange(self.messages(k, h, coface, faces), faces, h.shape[0])
+
+    def messages(
+        self, k: int, h: Tensor, coface: Tensor, faces: Tensor, at: Tensor | None = None
+    ) -> list[Tensor]:
+        """Return M(h_τ, h_δ) for the face τ in each column of a table, k+2 of (n_{k+1}, F).
+
+        Args:
+            k: Dimension of the faces.
+            h: Their features.
+            coface: Features of the co-faces.
+            faces: Rows of ``h`` for each co-face.
+            at: Rows of ``coface`` for each co-face, where they are not its rows in order.
+        """
+        if not self.message:
+            return fn.gather(h, faces)
         dense = self.message[k]
         p, q = fn.split_linear([h, coface], dense.weight, dense.bias)  # type: ignore[arg-type]
-        messages = [self.act(m.add_(q)) for m in fn.gather(p, faces)]  # k+2 of (n_{k+1}, F)
-        return fn.upper_exchange(messages, faces, h.shape[0])
+        q = q if at is None else q[at]
+        return [self.act(m.add_(q)) for m in fn.gather(p, faces)]
+
+    def update(self, k: int, low: Tensor, up: Tensor) -> Tensor:
+        """Return MLP_U(MLP_B(low) ‖ MLP_↑(up))."""
+        both = torch.cat([self.mlp_boundary[k](low), self.mlp_upper[k](up)], dim=-1)
+        out: Tensor = self.mlp_update[k](both)
+        return out
 
     def extra_repr(self) -> str:
         """Say what the parameters do not."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from mpsn.errors import LayerError
@@ -13,6 +14,7 @@ from mpsn.nn.functional.transposes import (
     Scatter,
     add_rows,
     differentiable,
+    prepared,
     read_rows,
     rows,
     sum_cofaces,
@@ -91,7 +93,9 @@ def boundary(
     check_reduce(reduce)
     if faces.shape[1] == 0:  # vertices have no faces
         return h.new_zeros((faces.shape[0], *h.shape[1:]))
-    total: Tensor = differentiable(Boundary, sum_faces, h, faces, signs)  # (n_k, ..., F)
+    total: Tensor = differentiable(
+        Boundary, sum_faces, h, faces, signs, prepared(faces, signs)
+    )  # (n_k, ..., F)
     return total / faces.shape[1] if reduce == "mean" else total
 
 
@@ -118,7 +122,9 @@ def coboundary(
                 [2.]])
     """
     check_reduce(reduce)
-    total: Tensor = differentiable(Coboundary, sum_cofaces, h, faces, count, signs)  # (n_k, ..., F)
+    total: Tensor = differentiable(
+        Coboundary, sum_cofaces, h, faces, count, signs, prepared(faces, signs)
+    )  # (n_k, ..., F)
     return total / rows(degree(faces, count, h).clamp(min=1), h) if reduce == "mean" else total
 
 
@@ -135,7 +141,12 @@ def degree(faces: Tensor, count: int, like: Tensor) -> Tensor:
         >>> mpsn.nn.functional.degree(K.faces(1), 3, torch.zeros(()))
         tensor([2., 1., 1.])
     """
-    ones = like.new_ones(faces.shape[0])
+    products = prepared(faces)
+    if products is not None:
+        return products.up.crow_indices().diff().to(like.dtype)
+    if faces.device.type == "cpu" and not torch.compiler.is_compiling():
+        return torch.bincount(faces.reshape(-1), minlength=count).to(like.dtype)
+    ones = like.new_ones(faces.shape[0])  # bincount would wait for a GPU
     return coboundary(ones, faces, count)
 
 

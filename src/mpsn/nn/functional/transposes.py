@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mpsn.nn.functional.cofaces import cofaces
+
 
 class Gather(torch.autograd.Function):
     """Rows of h named by each column of a table; its derivative is :class:`Scatter`.
@@ -88,8 +90,8 @@ class Coboundary(torch.autograd.Function):
 class Exchange(torch.autograd.Function):
     """Leave-one-out inside each row of a table, then :class:`Scatter`, with fewer passes.
 
-    Message i of a row sends the others' sum to the row's entry i; the derivative does the same with
-    gathered gradients.
+    Entry i of a row receives the sum of the row's other messages; message i receives the sum of the
+    other entries' gradients.
     """
 
     @staticmethod
@@ -100,9 +102,11 @@ class Exchange(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """Hand every message the others' gradients."""
+        """Hand every message the others' gradients, gathered and added up in one pass."""
         (table,) = ctx.saved_tensors
-        return None, None, *others(Gather.apply(grad, table))  # type: ignore[no-untyped-call]
+        columns = table.unbind(1)
+        rest = [torch.stack([*columns[:i], *columns[i + 1 :]], 1) for i in range(len(columns))]
+        return None, None, *(Boundary.apply(grad, t, None) for t in rest)  # type: ignore[no-untyped-call]
 
 
 def exchange_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
@@ -164,7 +168,21 @@ def sum_faces(h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
 
 def sum_cofaces(h: Tensor, table: Tensor, count: int, signs: Tensor | None) -> Tensor:
     """Add each row of h, signed, to all rows that its row of a table names, (count, ..., F)."""
-    return add_rows(table, count, *times(signs, [h] * table.shape[1]))
+    # embedding_bag has a fast kernel for these; in double precision it can be the slower way.
+    if torch.compiler.is_compiling() or not (
+        h.is_cpu and h.dtype == torch.float32 and h.numel() and table.numel()
+    ):
+        return add_rows(table, count, *times(signs, [h] * table.shape[1]))
+    above = cofaces(table, count)
+    weights = None if signs is None else signs.reshape(-1)[above.places].to(h.dtype)
+    out = torch.nn.functional.embedding_bag(
+        above.simplices,
+        h.reshape(h.shape[0], -1),
+        above.offsets,
+        mode="sum",
+        per_sample_weights=weights,
+    )
+    return out.view(count, *h.shape[1:])
 
 
 def times(signs: Tensor | None, messages: Sequence[Tensor]) -> list[Tensor]:

@@ -1,7 +1,9 @@
 """Models: whole networks from small typed configs."""
 
 from mpsn.nn.models.edge_flow import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models.edge_flow_stack import EdgeFlowStack
 from mpsn.nn.models.gin import GIN, GINConfig
+from mpsn.nn.models.map_flow import MapFlowConfig, MapFlowNet
 from mpsn.nn.models.mlp_sum import MLPSum, MLPSumConfig
 from mpsn.nn.models.sin import SIN, SINConfig
 
@@ -10,8 +12,11 @@ __all__ = [
     "SIN",
     "EdgeFlowConfig",
     "EdgeFlowNet",
+    "EdgeFlowStack",
     "GINConfig",
     "MLPSum",
     "MLPSumConfig",
+    "MapFlowConfig",
+    "MapFlowNet",
     "SINConfig",
 ]

@@ -85,10 +85,14 @@ class ComplexReadout(torch.nn.Module):
 
     def forward(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> Tensor:
         """Return one row per complex."""
+        return self.combine([pool(K, k, xs[k], self.reduce) for k in self.dims])
+
+    def combine(self, pooled: Sequence[Tensor]) -> Tensor:
+        """Return one row per complex, from one tensor (C, F) for each of ``dims``."""
         parts = []
-        for i, k in enumerate(self.dims):
+        for i, rows in enumerate(pooled):
             dense = self.dense[min(i, len(self.dense) - 1)]
-            part = self.act(dense(pool(K, k, xs[k], self.reduce)))  # (C, hidden)
+            part = self.act(dense(rows))  # (C, hidden)
             parts.append(self.dropout(part) if self.dropout_position == "before_sum" else part)
         total = add(parts)
         if self.dropout_position == "after_sum":

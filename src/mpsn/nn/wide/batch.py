@@ -9,6 +9,7 @@ from torch.nn.functional import pad
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.nn.checks import cochains
+from mpsn.nn.functional.transposes import prepare
 
 
 class WideBatch(NamedTuple):
@@ -94,9 +95,11 @@ class WideData:
             if k:
                 # Padding hangs on padding: spread out, so that not all of it adds to one row.
                 move = shift[owner] + place % spread[owner]
-                faces.append(self._faces[k - 1][source] + move[:, None])
+                faces.append(self._faces[k - 1].index_select(0, source) + move[:, None])
+                if index.is_cuda and height:
+                    prepare(faces[-1], models * rows[k - 1], self._x[0])
             if k < len(self._x):
-                x.append(self._x[k][source])
+                x.append(self._x[k].index_select(0, source))
             shift = offsets[:-1] - start
             spread = pad(sizes[:, many:].clamp(min=1), (many, 0), value=1).view(-1)
             ptr.append(offsets)

@@ -8,6 +8,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.nn.conv.mlp import RowNorm
+from mpsn.nn.wide import masked
 from mpsn.nn.wide.batch import WideBatch
 
 
@@ -19,7 +20,7 @@ class Blocks:
         self.padded = batch.padded
         if not batch.padded:
             return
-        self.counts = [n.to(like.dtype).view(-1, 1, 1) for n in batch.valid]  # (M, 1, 1)
+        self.counts = [n.to(like.dtype)[:, None] for n in batch.valid]  # (M, 1)
         self.masks = []  # (M, R, 1), 1 for what is no padding
         for k, n in enumerate(batch.valid):
             place = torch.arange(batch.K.count(k) // batch.models, device=n.device)
@@ -38,80 +39,97 @@ class WideLinear(torch.nn.Module):
 
     def __init__(self, layers: Sequence[torch.nn.Linear]) -> None:
         super().__init__()
-        self.weight = _stack([layer.weight for layer in layers])  # (M, G, F)
+        self.followed: Blocks | None = None  # by a norm, which takes the bias away again
+        self.weight = _stack([layer.weight.T for layer in layers])  # (M, F, G)
         self.bias = _stack([layer.bias for layer in layers]) if layers[0].bias is not None else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply layer m to block m."""
-        blocks = x.view(self.weight.shape[0], -1, x.shape[-1])
-        weight = self.weight.transpose(1, 2)
-        if self.bias is None:
-            return torch.bmm(blocks, weight).view(x.shape[0], -1)
-        return torch.baddbmm(self.bias[:, None], blocks, weight).view(x.shape[0], -1)
+        models, width, out_width = self.weight.shape
+        blocks = x.view(models, x.shape[0] // models, width)
+        out: Tensor = Dense.apply(  # type: ignore[no-untyped-call]
+            blocks, self.weight, None if self.followed and self.followed.padded else self.bias
+        )
+        return out.view(x.shape[0], out_width)
 
     @torch.no_grad()
     def write(self, m: int, layer: torch.nn.Linear) -> None:
         """Copy the values of model m to a layer of its own."""
-        layer.weight.copy_(self.weight[m])
+        layer.weight.copy_(self.weight[m].T)
         if self.bias is not None:
             layer.bias.copy_(self.bias[m])
 
 
 class WideNorm(torch.nn.Module):
-    """M batch normalisations over rows: block m through number m, padding left out.
+    """M batch normalisations over rows, and ReLU: block m through number m, padding left out.
 
     Like :class:`mpsn.nn.conv.mlp.RowNorm`, a model with fewer than two rows uses its running
     statistics and leaves them alone.
 
     Args:
         layers: Norms of one width.
+        before: The dense layers before them, which leave their bias to the norm if there is
+            padding: it changes the running mean, and hardly ever more.
         blocks: Where to find which rows are padding.
         dim: Dimension of the simplices whose features come.
+        relu: Whether ReLU follows; done in one go, it costs nothing.
 
     Shapes:
-        (M R, F) in and out; what comes out in the rows of padding is of no use.
+        (M R, F) in and out.
     """
 
     running_mean: Tensor
     running_var: Tensor
     steps: Tensor
 
-    def __init__(self, layers: Sequence[RowNorm], blocks: Blocks, dim: int) -> None:
+    def __init__(
+        self,
+        layers: Sequence[RowNorm],
+        before: WideLinear,
+        blocks: Blocks,
+        dim: int,
+        relu: bool,
+    ) -> None:
         super().__init__()
+        self._before = (before,)  # in a tuple: no submodule
+        before.followed = blocks
         norms = [layer.norm for layer in layers]
-        self.blocks, self.dim = blocks, dim
-        self.eps, self.momentum = norms[0].eps, norms[0].momentum
+        self.blocks, self.dim, self.relu = blocks, dim, relu
+        self.eps, self.momentum = norms[0].eps, norms[0].momentum or 0.1
         self.weight = _stack([norm.weight for norm in norms])  # (M, F)
         self.bias = _stack([norm.bias for norm in norms])
-        self.register_buffer("running_mean", torch.stack([n.running_mean for n in norms]))
-        self.register_buffer("running_var", torch.stack([n.running_var for n in norms]))
-        self.register_buffer("steps", torch.stack([n.num_batches_tracked for n in norms]))
+        self.register_buffer("running_mean", _stack([n.running_mean for n in norms]).data)
+        self.register_buffer("running_var", _stack([n.running_var for n in norms]).data)
+        self.register_buffer("steps", torch.stack([n.num_batches_tracked for n in norms]))  # type: ignore
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise; shapes stay."""
         models, width = self.weight.shape
-        rows = x.view(models, -1, width)
-        if not self.training:
-            scale = self.weight * torch.rsqrt(self.running_var + self.eps)
-            shift = self.bias - self.running_mean * scale
-            return torch.addcmul(shift[:, None], rows, scale[:, None]).view(x.shape)
+        rows = x.view(models, x.shape[0] // models, width)
         if not self.blocks.padded:
             return self._exact(rows).view(x.shape)
         n = self.blocks.counts[self.dim]
-        out, mean, var = _MaskedNorm.apply(  # type: ignore[no-untyped-call]
+        before = self._before[0].bias
+        assert before is not None
+        if not self.training:
+            scale = self.weight * torch.rsqrt(self.running_var + self.eps)
+            return masked.apply(
+                rows, n, self.running_mean - before, scale, self.bias, self.relu
+            ).view(x.shape)
+        out, mean, var = masked.Norm.apply(  # type: ignore[no-untyped-call]
             rows,
-            self.weight[:, None],
-            self.bias[:, None],
-            self.blocks.masks[self.dim],
             n,
-            self.running_mean[:, None],
-            self.running_var[:, None],
+            self.weight,
+            self.bias,
+            before,
+            self.running_mean,
+            self.running_var,
             self.eps,
+            self.relu,
         )
         with torch.no_grad():
-            n = n[:, 0]
-            self.running_mean.lerp_(mean[:, 0], self.momentum)
-            unbiased = var[:, 0] * torch.where(n > 1, n / (n - 1), 1)
+            self.running_mean.lerp_(mean + before, self.momentum)
+            unbiased = var * (n.clamp(min=1) / (n - 1).clamp(min=1))
             self.running_var.lerp_(unbiased, self.momentum)
             self.steps += n[:, 0] > 1
         return out.view(x.shape)  # type: ignore[no-any-return]
@@ -119,23 +137,25 @@ class WideNorm(torch.nn.Module):
     def _exact(self, rows: Tensor) -> Tensor:
         """Let torch do it, with the models side by side as channels: for M = 1 a mere view."""
         models, height, width = rows.shape
-        self.steps += height > 1
+        fresh = self.training and height > 1
+        self.steps += fresh
         out = nnf.batch_norm(
             rows.transpose(0, 1).reshape(height, models * width),
             self.running_mean.view(-1),
             self.running_var.view(-1),
             self.weight.view(-1),
             self.bias.view(-1),
-            training=height > 1,
+            training=fresh,
             momentum=self.momentum,
             eps=self.eps,
         )
+        out = torch.relu(out) if self.relu else out
         return out.view(height, models, width).transpose(0, 1).contiguous()
 
     @torch.no_grad()
     def write(self, m: int, layer: RowNorm) -> None:
         """Copy the values of model m to a norm of its own."""
-        norm = layer.norm
+        norm: Any = layer.norm
         norm.weight.copy_(self.weight[m])
         norm.bias.copy_(self.bias[m])
         norm.running_mean.copy_(self.running_mean[m])
@@ -160,49 +180,32 @@ class ZeroPadding(torch.nn.Module):
         return x * self.blocks.masks[self.dim].view(-1, 1) if self.blocks.padded else x
 
 
-class _MaskedNorm(torch.autograd.Function):
-    """Batch normalisation of blocks (M, R, F) over the rows whose mask is 1.
+class Dense(torch.autograd.Function):
+    """Dense layers block by block; their gradients add up over the rows in pieces, side by side.
 
-    Few passes over memory, which is all that counts here. The gradient that comes back must be
-    zero where the mask is.
+    Few models with many rows each would leave most of a GPU idle otherwise.
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        mask: Tensor,
-        n: Tensor,
-        running_mean: Tensor,
-        running_var: Tensor,
-        eps: float,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return normalised rows, and mean and biased variance (M, 1, F)."""
-        enough = n > 1  # (M, 1, 1)
-        share = enough / n.clamp(min=1)
-        mean = torch.where(enough, torch.bmm(mask.transpose(1, 2), x) * share, running_mean)
-        centered = (x - mean).mul_(mask)
-        squares = torch.linalg.vector_norm(centered, dim=1, keepdim=True).square_()
-        var = torch.where(enough, squares * share, running_var)
-        scale = torch.rsqrt(var + eps)
-        centered.mul_(scale)
-        ctx.save_for_backward(centered, scale * weight, mask, share)
-        ctx.mark_non_differentiable(mean, var)
-        return torch.addcmul(bias, centered, weight), mean, var
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Return (M, R, G) for rows (M, R, F) and weights (M, F, G)."""
+        ctx.save_for_backward(x, weight)
+        ctx.bias = bias is not None
+        return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias[:, None], x, weight)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients of rows, weight and bias."""
-        normal, scale, mask, share = ctx.saved_tensors
-        bias = grad.sum(1, keepdim=True)  # (M, 1, F)
-        weight = (grad * normal).sum(1, keepdim=True)
-        x = grad * scale
-        x.addcmul_(normal, weight * scale * -share)
-        x.addcmul_(mask, bias * scale * -share)
-        return x, weight, bias, None, None, None, None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of rows, weights and biases."""
+        x, weight = ctx.saved_tensors
+        models, width, out_width = weight.shape
+        pieces = models * (x.shape[1] // masked.height(x.shape[1]) if x.shape[1] else 1)
+        parts = torch.bmm(
+            x.view(pieces, -1, width).transpose(1, 2), grad.reshape(pieces, -1, out_width)
+        )
+        dense = parts.view(models, -1, width, out_width).sum(1)
+        below = torch.bmm(grad, weight.transpose(1, 2)) if ctx.needs_input_grad[0] else None
+        return below, dense, grad.sum(1) if ctx.bias else None
 
 
-def _stack(values: Sequence[Tensor]) -> torch.nn.Parameter:
+def _stack(values: Sequence[Any]) -> torch.nn.Parameter:
     return torch.nn.Parameter(torch.stack([value.detach() for value in values]))

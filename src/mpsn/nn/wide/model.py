@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,7 +33,7 @@ class Wide(torch.nn.Module):
         >>> from mpsn.nn.wide import Wide
         >>> wide = Wide([SIN(SINConfig(coface_message=False)) for _ in range(10)])
         >>> wide.model.readout.last.weight.shape
-        torch.Size([10, 16, 32])
+        torch.Size([10, 32, 16])
         >>> wide.unstack(3)
         SIN(in_channels=1, hidden=16, ...
     """
@@ -53,12 +54,12 @@ class Wide(torch.nn.Module):
         self.model = copy.deepcopy(first)
         dims = {inner: dim for dim, part in _perceptrons(first) for inner in part.modules()}
         for name, module in first.named_modules():
-            parts = [one.get_submodule(name) for one in models]
+            parts: list[Any] = [one.get_submodule(name) for one in models]
             if isinstance(module, torch.nn.Linear):
-                self._swap(name, WideLinear(parts))  # type: ignore[arg-type]
+                self._swap(name, WideLinear(parts))
             elif isinstance(module, RowNorm):
-                self._swap(name, WideNorm(parts, self.blocks, dims[module]))  # type: ignore[arg-type]
-        for conv in self.model.convs:
+                self._swap_norm(name, parts, dims[module])
+        for conv in self.model.convs if not first.config.norm else ():
             for dim, last in enumerate(_outputs(conv)):
                 last.append(ZeroPadding(self.blocks, dim))
 
@@ -80,13 +81,25 @@ class Wide(torch.nn.Module):
         parent, _, last = name.rpartition(".")
         self.model.get_submodule(parent).register_module(last, module)
 
+    def _swap_norm(self, name: str, parts: list[RowNorm], dim: int) -> None:
+        """Swap a norm inside a perceptron, and let it do the work of its neighbours."""
+        parent, _, place = name.rpartition(".")
+        around = self.model.get_submodule(parent)
+        assert isinstance(around, torch.nn.Sequential)
+        before, after = around[int(place) - 1], around[int(place) + 1]
+        assert isinstance(before, WideLinear)
+        relu = isinstance(after, torch.nn.ReLU)
+        around[int(place)] = WideNorm(parts, before, self.blocks, dim, relu)
+        if relu:
+            around[int(place) + 1] = torch.nn.Identity()
+
 
 def _perceptrons(model: SIN | GIN) -> Iterator[tuple[int, torch.nn.Sequential]]:
     """List the perceptrons on simplices, with the dimension of these."""
     for conv in model.convs:
         if isinstance(conv, SINConv):
-            yield from enumerate(conv.mlp_boundary)  # type: ignore[misc]
-            yield from enumerate(conv.mlp_upper)  # type: ignore[misc]
+            yield from enumerate(conv.mlp_boundary)
+            yield from enumerate(conv.mlp_upper)
         yield from enumerate(_outputs(conv))
 
 

@@ -1,0 +1,254 @@
+"""Strongly regular graphs: which pairs an untrained network cannot tell apart (figure "exp_sr").
+
+All graphs of a family are lifted to clique complexes of full dimension; vertices have the feature
+1, higher simplices the sum over their vertices. A network with random weights embeds them, and
+fails on a pair if the two embeddings are closer than a threshold. The exact answer for networks of
+any depth and width is the simplicial Weisfeiler-Lehman test, SWL: none can do better.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Self
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import ComplexDataset
+from mpsn.complexes.graphs import Graph
+from mpsn.datasets import strongly_regular
+from mpsn.datasets.strongly_regular import FAMILIES, Parameters, locate_family
+from mpsn.errors import FileError
+from mpsn.experiments.configs import ConfigError
+from mpsn.experiments.experiment import Experiment, Job, Place, Run
+from mpsn.experiments.sr_table import figures, table
+from mpsn.lifting import clique_complexes
+from mpsn.nn.by_color import ColorClasses
+from mpsn.nn.models import GIN, SIN, GINConfig, MLPSum, MLPSumConfig, SINConfig
+from mpsn.wl import swl
+
+NUMBERS = 1 << 21  # features of one layer computed at a time: many colors shared, little memory
+COPIES = 32  # graphs that are relabelled to measure rounding
+CONSTRUCTED = tuple(p for p, family in FAMILIES.items() if family.construct is not None)
+
+
+def name_of(parameters: Parameters) -> str:
+    """Return the name of a family.
+
+    Example:
+        >>> from mpsn.experiments.sr import name_of
+        >>> name_of((16, 6, 2, 2))
+        'SR(16,6,2,2)'
+    """
+    return f"SR({','.join(map(str, parameters))})"
+
+
+@dataclass(frozen=True)
+class SRConfig:
+    """A network to embed the graphs with, or none for exact SWL, and when a pair counts as equal.
+
+    At most one of ``sin``, ``mlp_sum`` and ``gin`` is given. Its ``max_dim`` is the largest
+    dimension in the family, whatever is said here.
+    """
+
+    sin: SINConfig | None = None
+    """Settings of SIN, where that is the network."""
+    mlp_sum: MLPSumConfig | None = None
+    """Settings of MLP-sum, where that is the network."""
+    gin: GINConfig | None = None
+    """Settings of GIN, where that is the network."""
+    gain: float = 1.0
+    """What the default initial weights and biases before the readout are multiplied with."""
+    dtype: Literal["float32", "float64"] = "float64"
+    """Precision of the network."""
+    distance: Literal["absolute", "rounding"] = "absolute"
+    """Unit of eps: 1, or the largest distance between the embeddings of a graph and of the same
+    graph with its vertices in another order, which is nothing but rounding."""
+    eps: float = 0.01
+    """Two embeddings at most this far apart count as equal."""
+    families: tuple[str, ...] = tuple(map(name_of, FAMILIES))
+    """Families of graphs, by name."""
+
+    def __post_init__(self) -> None:
+        if (self.sin, self.mlp_sum, self.gin).count(None) < 2:
+            raise ConfigError("Expected one of sin, mlp_sum and gin, or none, got several.")
+        known = [name_of(p) for p in FAMILIES]
+        for name in self.families:
+            if name not in known:
+                raise ConfigError(f"Expected families among {', '.join(known)}, got {name!r}.")
+
+    @property
+    def exact(self) -> bool:
+        """Whether this is exact SWL."""
+        return self.sin is None and self.mlp_sum is None and self.gin is None
+
+    def quick(self) -> Self:
+        """Return the small version: the families that are constructed."""
+        return replace(self, families=tuple(map(name_of, CONSTRUCTED)))
+
+
+def jobs(row: str, config: SRConfig, seeds: tuple[int, ...]) -> list[Job]:
+    """Return one job per family, for all seeds together; exact SWL has nothing random."""
+    return [Job(row, config, name, (0,) if config.exact else seeds) for name in config.families]
+
+
+def steps(job: Job) -> int:
+    """Return the number of graphs."""
+    return FAMILIES[_parameters(job.data)].size
+
+
+def missing(job: Job, data: Path | None) -> str | None:
+    """Say why a family is not at hand."""
+    try:
+        locate_family(_parameters(job.data), data)
+    except FileError as error:
+        return f"{job.data} is left out. {error}"
+    return None
+
+
+def work(job: Job, place: Place) -> list[Run]:
+    """Count the pairs that each seed's network, or exact SWL, does not tell apart."""
+    config: SRConfig = job.config
+    graphs = strongly_regular(*_parameters(job.data), data=place.data)
+    lifted = clique_complexes(graphs, None, device=place.device)
+    if config.exact:
+        found = _rate(swl_pairs(lifted))
+        place.tick(len(lifted))
+        return [Run(seed, 0, found) for seed in job.seeds]
+    networks = [build(config, seed, lifted.union.dim).to(place.device) for seed in job.seeds]
+    embeddings = embed(networks, lifted, config.distance == "absolute", place.tick)
+    if config.distance == "absolute":
+        failed = [torch.pdist(rows) <= config.eps for rows in embeddings]
+        return [Run(s, 0, _rate(pairs)) for s, pairs in zip(job.seeds, failed, strict=True)]
+    exact = swl_pairs(lifted)
+    copies = clique_complexes(list(map(relabel, graphs[:COPIES])), None, device=place.device)
+    return [
+        Run(seed, 0, against_swl(rows, again, exact, config.eps))
+        for seed, rows, again in zip(
+            job.seeds, embeddings, embed(networks, copies, False), strict=True
+        )
+    ]
+
+
+def build(config: SRConfig, seed: int, max_dim: int) -> SIN | MLPSum | GIN:
+    """Return the network with the random weights of a seed, by torch's default initialisation."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network: SIN | MLPSum | GIN
+        if config.sin is not None:
+            network = SIN(replace(config.sin, max_dim=max_dim))
+        elif config.mlp_sum is not None:
+            network = MLPSum(replace(config.mlp_sum, max_dim=max_dim))
+        else:
+            network = GIN(config.gin or GINConfig())
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if not name.startswith("readout"):
+                parameter.mul_(config.gain)
+    return network.to(getattr(torch, config.dtype)).eval()
+
+
+def embed(
+    networks: Sequence[SIN | MLPSum | GIN],
+    lifted: ComplexDataset,
+    by_color: bool,
+    tick: Callable[[int], object] = lambda done: None,
+) -> list[Tensor]:
+    """Embed complexes with several networks of one kind, part by part.
+
+    Args:
+        networks: The networks.
+        lifted: The complexes.
+        by_color: Whether SIN may be computed once per SWL color; equal up to rounding.
+        tick: Told of complexes done.
+
+    Returns:
+        For each network one tensor (complexes, width) in double precision.
+    """
+    per_graph = sum(lifted.union.counts) // len(lifted) + 1
+    size = max(1, NUMBERS // networks[0].config.hidden // per_graph)
+    parts = [slice(i, i + size) for i in range(0, len(lifted), size)]
+
+    @torch.inference_mode()
+    def one(part: slice) -> list[Tensor]:
+        K = lifted.batch(part)
+        first = networks[0]
+        sins = [network for network in networks if isinstance(network, SIN)]
+        if by_color and sins:
+            classes = ColorClasses(K, len(sins[0].convs))
+            values = [k + 1.0 for k in range(first.max_dim + 1)]
+            return [classes.embed(network, values).double() for network in sins]
+        like = first.readout.last.weight
+        xs = [like.new_full((n, 1), k + 1) for k, n in enumerate(K.counts[: first.max_dim + 1])]
+        return [network(K, xs).double() for network in networks]
+
+    found = []
+    for rows in _side_by_side(one, parts, lifted.union.device):
+        found.append(rows)
+        tick(len(rows[0]))
+    return [torch.cat(rows) for rows in zip(*found, strict=True)]
+
+
+def _side_by_side(
+    function: Callable[[slice], list[Tensor]], parts: list[slice], device: torch.device
+) -> Iterator[list[Tensor]]:
+    """Apply a function to all parts, each in one thread: results do not depend on their number."""
+    threads = torch.get_num_threads() if device.type == "cpu" else 1
+    pool = ThreadPoolExecutor(threads)
+    torch.set_num_threads(1)
+    try:
+        yield from pool.map(function, parts)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+
+
+def relabel(graph: Graph) -> Graph:
+    """Return the same graph with its vertices in another, fixed random order."""
+    order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(0))
+    return graph._replace(edge_index=order[graph.edge_index])
+
+
+def swl_pairs(lifted: ComplexDataset) -> Tensor:
+    """Tell which pairs SWL cannot tell apart, (n(n-1)/2,) bool, in the order of torch.pdist."""
+    return torch.pdist(swl(lifted).classes()[:, None].double()) == 0
+
+
+def against_swl(rows: Tensor, again: Tensor, exact: Tensor, eps: float) -> dict[str, float]:
+    """Compare the pairs that are equal up to rounding with those SWL cannot tell apart.
+
+    Args:
+        rows: Embeddings, (n, width).
+        again: Embeddings of the first graphs with vertices in another order.
+        exact: Which pairs SWL cannot tell apart.
+        eps: How many times the rounding error counts as equal.
+    """
+    rounding = (rows[: len(again)] - again).norm(dim=1).max()
+    least = torch.finfo(rows.dtype).eps * rows.norm(dim=1).max()
+    unit, distances = float(torch.maximum(rounding, least)), torch.pdist(rows)
+    failed = distances <= eps * unit
+    metrics = _rate(failed) | {
+        "as_swl": float(torch.equal(failed, exact)),
+        "told_apart_against_swl": int((exact & ~failed).sum()),
+        "rounding": unit,
+    }
+    if exact.any():
+        metrics["largest_equal"] = float(distances[exact].max())
+    if not exact.all():
+        metrics["smallest_different"] = float(distances[~exact].min())
+    return metrics
+
+
+def _rate(failed: Tensor) -> dict[str, float]:
+    pairs, count = len(failed), int(failed.sum())
+    return {"pairs": pairs, "failed": count, "rate": count / pairs}
+
+
+def _parameters(name: str) -> Parameters:
+    n, d, lam, mu = map(int, re.findall(r"\d+", name))
+    return n, d, lam, mu
+
+
+EXPERIMENT = Experiment("sr", SRConfig, jobs, work, steps, table, figures, 10, missing)

@@ -1,0 +1,196 @@
+"""Graph classification on the TU sets: SIN, GIN, and the kernels of WL and SWL (section 6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Self
+
+from mpsn.datasets import TU, Folds, TUDataset, tu_folds
+from mpsn.datasets.folds import FOLDS, hold_out
+from mpsn.datasets.tu import SETS, find_source
+from mpsn.errors import FileError, did_you_mean
+from mpsn.experiments import configs
+from mpsn.experiments.configs import ConfigError
+from mpsn.experiments.experiment import Experiment, Job, Place, Run
+from mpsn.experiments.training import Settings, Split, train_folds
+from mpsn.experiments.tu_kernels import KernelConfig, kernel_runs
+from mpsn.experiments.tu_table import MODELS, figures, table
+from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+
+Model = Literal["sin", "gin", "swl-kernel", "wl-kernel"]
+
+
+@dataclass(frozen=True)
+class TUConfig:
+    """A model on a data set: one of ``sin``, ``gin`` and ``kernel``, and how to train a network."""
+
+    dataset: Literal[
+        "PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K"
+    ]
+    """Name of the data set."""
+    sin: SINConfig | None = None
+    """Settings of SIN; the widths of input and output are the data's."""
+    gin: GINConfig | None = None
+    """Settings of GIN; the widths of input and output are the data's."""
+    kernel: KernelConfig | None = None
+    """Settings of a kernel with a support vector machine."""
+    train: Settings | None = None
+    """How to train SIN or GIN."""
+    folds: int = 10
+    """How many of the ten folds to run."""
+    whole: bool = True
+    """Whether to train a second network on the whole training part, for the paper's protocol."""
+
+    def __post_init__(self) -> None:
+        if self.dataset not in SETS:
+            raise ConfigError(f"Expected a data set among {', '.join(SETS)}, got {self.dataset!r}.")
+        networks = [part for part in (self.sin, self.gin) if part is not None]
+        if len(networks) + (self.kernel is not None) != 1 or bool(networks) != bool(self.train):
+            raise ConfigError(
+                "Expected settings of one of sin, gin and kernel, and of train with the first two."
+            )
+        if not 1 <= self.folds <= FOLDS:
+            raise ConfigError(f"Expected from 1 to {FOLDS} folds, got {self.folds}.")
+
+    @property
+    def model(self) -> Model:
+        """Which model it is."""
+        if self.kernel is not None:
+            return "swl-kernel" if self.kernel.test == "swl" else "wl-kernel"
+        return "sin" if self.sin else "gin"
+
+    def quick(self) -> Self:
+        """Return a small version: one fold; two epochs of a small network, or few kernels."""
+        return replace(
+            self,
+            folds=1,
+            sin=self.sin and replace(self.sin, hidden=16, layers=2),
+            gin=self.gin and replace(self.gin, hidden=16, layers=2),
+            train=self.train and replace(self.train, epochs=2),
+            kernel=self.kernel and replace(self.kernel, rounds=(1, 2), costs=(1.0,), parts=2),
+        )
+
+
+def select(datasets: Sequence[str], models: Sequence[str]) -> list[str]:
+    """Return the names of the configs of some data sets and models; of all unless said."""
+    found = configs.rows("tu", TUConfig)
+    for names, known in ((datasets, SETS), (models, MODELS)):
+        for name in names:
+            if name not in known:
+                raise ConfigError(
+                    f"Expected names among {', '.join(known)}, got {name!r}."
+                    f"{did_you_mean(name, known)}"
+                )
+    return [
+        row
+        for row, config in found.items()
+        if config.dataset in (datasets or SETS) and config.model in (models or MODELS)
+    ]
+
+
+def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
+    """Return one job: all seeds and folds in one pass."""
+    return [Job(row, config, config.dataset, seeds, tuple(range(config.folds)))]
+
+
+def steps(job: Job) -> int:
+    """Return how many epochs there are over all networks, or how many machines to fit."""
+    config: TUConfig = job.config
+    runs = len(job.seeds) * len(job.folds)
+    if config.train:
+        return runs * config.train.epochs * (1 + config.whole)
+    assert config.kernel is not None
+    return runs * len(config.kernel.rounds)
+
+
+def missing(job: Job, data: Path | None) -> str | None:
+    """Say why the data set is not at hand; raise, before any training, if it is but is broken."""
+    try:
+        find_source(job.config.dataset, data)
+    except FileError as error:
+        return str(error)
+    tu_folds(job.config.dataset, TU(job.config.dataset, data).y, data)
+    return None
+
+
+def work(job: Job, place: Place) -> list[Run]:
+    """Train or fit on every fold.
+
+    The metrics of a run: ``honest``, the test accuracy where the validation accuracy is best for
+    the first time, at index ``chosen`` of the curves; ``val``, that validation accuracy; whether
+    the folds were ``given``, and how many graphs are ``untested``.
+    """
+    config: TUConfig = job.config
+    data = TU(config.dataset, place.data)
+    folds = tu_folds(config.dataset, data.y, place.data)
+    if config.kernel is not None:
+        curves = kernel_runs(config.kernel, data, folds, job.folds, place.tick) * len(job.seeds)
+    else:
+        curves = _train(job, data, folds, place)
+    keys = [(seed, fold) for seed in job.seeds for fold in job.folds]
+    runs = []
+    for (seed, fold), curve in zip(keys, curves, strict=True):
+        chosen = curve["val"].index(max(curve["val"]))
+        metrics = {
+            "honest": curve["val_test"][chosen],
+            "val": curve["val"][chosen],
+            "chosen": chosen,
+            "given": float(folds.given),
+            "untested": len(folds.untested),
+        }
+        runs.append(Run(seed, fold, metrics, curve))
+    return runs
+
+
+def _train(job: Job, data: TUDataset, folds: Folds, place: Place) -> list[dict[str, list[float]]]:
+    """Train two networks a fold: on all of its training part, and on that less a tenth.
+
+    Curves over the epochs: ``loss``, ``train`` and ``test`` of the first, ``val`` and ``val_test``
+    of the second.
+    """
+    config: TUConfig = job.config
+    assert config.train is not None
+    ends = data.num_features, data.num_classes
+
+    def build(_: int) -> SIN | GIN:
+        if config.sin is not None:
+            return SIN(replace(config.sin, in_channels=ends[0], out_channels=ends[1]))
+        assert config.gin is not None
+        return GIN(replace(config.gin, in_channels=ends[0], out_channels=ends[1]))
+
+    held, whole, seeds = [], [], []
+    for seed in job.seeds:
+        for fold in job.folds:
+            train, test = folds.train[fold], folds.test[fold]
+            stay, val = hold_out(data.y, train)
+            held.append(Split(stay, val, test))
+            whole.append(Split(train, train[:0], test))
+            seeds.append(seed * FOLDS + fold)
+    splits = held + whole * config.whole
+    trained = train_folds(
+        data.complexes,
+        data.y,
+        splits,
+        build,
+        config.train,
+        seeds=seeds * (1 + config.whole),
+        device=place.device,
+        tick=place.tick,
+    )
+    curves = [{"val": t.curve["val"], "val_test": t.curve["test"]} for t in trained[: len(held)]]
+    for curve, t in zip(curves, trained[len(held) :], strict=False):
+        curve.update({name: t.curve[name] for name in ("loss", "train", "test")})
+    return curves
+
+
+EXPERIMENT = Experiment(
+    name="tu",
+    config=TUConfig,
+    jobs=jobs,
+    work=work,
+    steps=steps,
+    table=table,
+    figures=figures,
+    seeds=1,
+    missing=missing,
+)

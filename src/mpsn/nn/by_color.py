@@ -1,0 +1,146 @@
+"""SIN on the classes of simplices that SWL cannot tell apart, instead of on every simplex."""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.errors import LayerError
+from mpsn.nn import functional as fn
+from mpsn.nn.conv import SINConv
+from mpsn.nn.functional.transposes import others, sum_bags
+from mpsn.nn.models import SIN
+from mpsn.nn.readout import pool
+from mpsn.wl import swl
+
+
+class Round(NamedTuple):
+    """From the colors of one round to those of the next, one tensor per dimension k.
+
+    Attributes:
+        own: The color before of every color, (m_k,).
+        faces: The colors before of the faces of every color, (m_k, k+1).
+        senders: For every color, the leave-one-out messages it receives, as rows of the table of
+            (m_{k+1}, k+2) such messages; the rows of color c are ``starts[c]`` up to the next.
+        starts: Where the rows of each color start in ``senders``, (m_k,).
+    """
+
+    own: list[Tensor]
+    faces: list[Tensor]
+    senders: list[Tensor]
+    starts: list[Tensor]
+
+
+class ColorClasses:
+    r"""The SWL colors of complexes, round by round, for evaluating SIN once per color.
+
+    By the paper's Lemma on the power of MPSNs, simplices that have one color after t rounds of SWL
+    (boundaries and upper neighbours, :math:`c^0` the dimension) have one feature after t layers of
+    SIN. So layer t needs one row per color of round t. Early rounds have few colors, and the colors
+    serve any number of networks: on strongly regular graphs ten seeds share one refinement.
+
+    Args:
+        K: A complex or a union of complexes.
+        rounds: How many layers the networks have.
+
+    Example:
+        >>> from mpsn.nn.by_color import ColorClasses
+        >>> from mpsn.nn.models import SIN, SINConfig
+        >>> K = mpsn.collate([mpsn.clique_complex(nx.complete_graph(n)) for n in (3, 4)])
+        >>> classes, model = ColorClasses(K, rounds=5), SIN(SINConfig()).double()
+        >>> xs = [torch.full((n, 1), k + 1.0, dtype=torch.float64) for k, n in enumerate(K.counts)]
+        >>> torch.allclose(classes.embed(model, [1.0, 2.0, 3.0]), model(K, xs))
+        True
+    """
+
+    def __init__(self, K: SimplicialComplex, rounds: int) -> None:
+        self.K = K
+        # Without a palette the colors of a round and dimension are consecutive numbers.
+        self.ids = [
+            [c - c.min() if len(c) else c for c in colors]
+            for colors in swl(K, rounds=rounds).colors
+        ]
+        cofaces = [_cofaces(K, k) for k in range(K.dim)]
+        self.rounds = [self._round(t, cofaces) for t in range(rounds)]
+
+    def _round(self, t: int, cofaces: list[tuple[Tensor, Tensor]]) -> Round:
+        K, before, after = self.K, self.ids[t], self.ids[t + 1]
+        first = [_first(ids) for ids in after]  # a simplex of every color
+        own = [ids[at] for ids, at in zip(before, first, strict=True)]
+        faces = [first[0].new_empty((len(first[0]), 0))]
+        faces += [before[k - 1][K.faces(k)[first[k]]] for k in range(1, K.dim + 1)]
+        senders, starts = [], []
+        for k, (incidences, ptr) in enumerate(cofaces):
+            sizes = ptr.diff()[first[k]]
+            ends = sizes.cumsum(0)
+            owner = torch.repeat_interleave(sizes)
+            shift = ptr[:-1][first[k]] - ends + sizes
+            at = incidences[torch.arange(len(owner), device=K.device) + shift[owner]]
+            coface = after[k + 1][at // (k + 2)]
+            # The representative of the co-face's color has a face of the receiver's color too.
+            column = (faces[k + 1][coface] == own[k][owner][:, None]).to(torch.int8).argmax(dim=1)
+            senders.append(coface * (k + 2) + column)
+            starts.append(ends - sizes)
+        return Round(own, faces, senders, starts)
+
+    @torch.inference_mode()
+    def embed(self, model: SIN, values: list[float]) -> Tensor:
+        """Return what ``model`` makes of the complexes, (C, out_channels).
+
+        Args:
+            model: A network with as many layers as there are rounds, in evaluation mode if it has
+                normalisation or dropout.
+            values: The feature of all simplices of each dimension.
+        """
+        if len(model.convs) != len(self.rounds) or model.populate is not None:
+            raise LayerError(
+                f"Expected a SIN of {len(self.rounds)} layers that reads its features, got {model}."
+            )
+        like = model.readout.last.weight
+        hs = [
+            like.new_full((int(len(ids) > 0), 1), v)
+            for ids, v in zip(self.ids[0], values, strict=False)
+        ]
+        layers = []
+        for conv, step, ids in zip(model.convs, self.rounds, self.ids[1:], strict=True):
+            assert isinstance(conv, SINConv)
+            hs = self._layer(conv, step, hs)
+            if model.config.jump or conv is model.convs[-1]:
+                layers.append([h[at] for h, at in zip(hs, ids, strict=True)])
+        readout, missing = model.readout, like.new_zeros((0, model.config.hidden))
+        pooled = [
+            [pool(self.K, k, xs[k] if k < len(xs) else missing, readout.reduce) for xs in layers]
+            for k in readout.dims
+        ]
+        return readout.combine([torch.cat(parts, dim=1) for parts in pooled])
+
+    def _layer(self, conv: SINConv, step: Round, hs: list[Tensor]) -> list[Tensor]:
+        out = []
+        for k, (own, faces) in enumerate(zip(step.own, step.faces, strict=True)):
+            low, up = conv.own(k, hs[k][own])
+            if k > 0:
+                low = low + fn.boundary(hs[k - 1], faces)
+            if k < self.K.dim:
+                messages = others(
+                    conv.messages(k, hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1])
+                )
+                table = torch.stack(messages, dim=1).flatten(0, 1)  # ((k+2) m_{k+1}, F)
+                up = up + sum_bags(table, step.senders[k], step.starts[k])
+            out.append(conv.update(k, low, up))
+        return out
+
+
+def _cofaces(K: SimplicialComplex, k: int) -> tuple[Tensor, Tensor]:
+    """Return the incidences (co-face, column) of every k-simplex, and where those of each start."""
+    flat = K.faces(k + 1).flatten()
+    ends = torch.bincount(flat, minlength=K.count(k)).cumsum(0)
+    return flat.argsort(stable=True), nnf.pad(ends, (1, 0))
+
+
+def _first(ids: Tensor) -> Tensor:
+    """Return the first position of every number 0, 1, ... in ``ids``."""
+    count = int(ids.max()) + 1 if len(ids) else 0
+    at = torch.arange(len(ids), device=ids.device)
+    return ids.new_full((count,), len(ids)).scatter_reduce_(0, ids, at, "amin")

@@ -1,0 +1,104 @@
+"""A network for flows on a map: it knows where things lie, and sees no orientations."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.errors import LayerError
+from mpsn.nn import functional as fn
+from mpsn.nn.checks import check_cochain
+from mpsn.nn.models.model import Config, Model
+from mpsn.nn.readout import pool
+
+
+@dataclass(frozen=True)
+class MapFlowConfig(Config):
+    """Settings of a map-flow network."""
+
+    coordinates: int = 8
+    """Number d of coordinates of a vertex."""
+    dims: tuple[int, ...] = (0,)
+    """Dimensions that are read: ends of the flow (0), where it runs (1), where it turns (2)."""
+    hidden: int = 64
+    """Width of the perceptron."""
+    out_channels: int = 2
+    """Number of classes."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.dims or not set(self.dims) <= {0, 1, 2}:
+            raise LayerError(f"Expected dims among 0, 1 and 2, got {self.dims}.")
+
+
+class MapFlowNet(Model):
+    r"""A classifier of flows that reads them where they change vertices and triangles.
+
+    The flow h on edges, which is known up to orientations, sends messages that are not: to vertices
+    :math:`(\mp B_1 h)_+`, where it starts and where it ends (vertices have no orientation); on
+    edges :math:`|h|`; to triangles :math:`|B_2^\top h|`. Each is summed with the position of its
+    simplex, the mean :math:`p` of the coordinates of its vertices,
+
+    .. math:: r_\mp = \sum_{v} (\mp B_1 h)_{v+}\, p_v, \quad r_1 = \sum_{e} |h_e|\, p_e, \quad
+        r_2 = \sum_{t} |B_2^\top h|_t\, p_t,
+
+    and a perceptron with one hidden layer reads the sums. Orientation invariant by construction:
+    every sum above is unchanged under :math:`h \to T_1 h`, :math:`B_1 \to B_1 T_1`,
+    :math:`B_2 \to T_1 B_2 T_2`. Yet a flow and its reverse differ, as r₋ and r₊ change places.
+
+    The coordinates are features of the vertices, ``K.x[0]``: those of a map, or
+    :func:`mpsn.lifting.laplacian_coordinates`. With the unit matrix in their place the first dense
+    layer is a learned embedding of the vertices.
+
+    Args:
+        config: The settings.
+
+    Shapes:
+        As for :class:`mpsn.nn.models.EdgeFlowNet`, with h of width 1; ``K.x[0]`` is (n_0, d).
+
+    Example:
+        >>> from mpsn.nn.models import MapFlowConfig, MapFlowNet
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> K = K.replace(x=[mpsn.lifting.laplacian_coordinates(K, 8).float()])
+        >>> MapFlowNet(MapFlowConfig())(K, torch.randn(78, 5, 1)).shape
+        torch.Size([5, 2])
+    """
+
+    dim, in_channels = 1, 1
+
+    def __init__(self, config: MapFlowConfig) -> None:
+        super().__init__(config)
+        sums = len(config.dims) + (0 in config.dims)
+        self.head = torch.nn.Sequential(
+            torch.nn.Linear(sums * config.coordinates, config.hidden),
+            torch.nn.ReLU(),
+            torch.nn.Linear(config.hidden, config.out_channels),
+        )
+
+    def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
+        """Return one row per complex, or per flow of a batch."""
+        check_cochain(K, 1, h, 1)
+        d, position = self.config.coordinates, K.x[0] if K.x else None
+        if position is None or position.shape[1] != d:
+            raise LayerError(
+                f"Expected coordinates of the vertices in K.x[0], of shape ({K.num_nodes}, {d}), "
+                f"got {None if position is None else tuple(position.shape)}; set them with replace."
+            )
+        out: Tensor = self.head(torch.cat(list(self._sums(K, h, position.to(h.dtype))), dim=-1))
+        return out
+
+    def _sums(self, K: SimplicialComplex, h: Tensor, position: Tensor) -> Iterator[Tensor]:
+        for k in self.config.dims:
+            if k == 0:
+                change = fn.aggregate(K, 0, "coboundary", h, signed=True)  # B_1 h, (n_0, ..., 1)
+                signals = [(-change).relu(), change.relu()]
+            elif k == 1:
+                signals = [h.abs()]
+            else:
+                signals = [fn.aggregate(K, 2, "boundary", h, signed=True).abs()]  # |B_2ᵀ h|
+            where = position[K.simplices(k)].mean(dim=1)  # (n_k, d)
+            where = where[:, None] if h.dim() == 3 else where
+            for signal in signals:
+                yield pool(K, k, signal * where)  # (..., d)

@@ -1,0 +1,163 @@
+"""Batch normalisation and ReLU of blocks with padding, in as few passes over memory as it takes.
+
+On a GPU each function below becomes one kernel by way of ``torch.compile``.
+"""
+
+import importlib.util
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+HEIGHT = 256  # rows that one piece of work takes
+
+
+def height(rows: int) -> int:
+    """Return the number of rows in a piece; those of a block, if it cannot be cut evenly."""
+    return rows if rows % HEIGHT else HEIGHT
+
+
+class Norm(torch.autograd.Function):
+    """Batch normalisation of blocks (M, R, F) over their first n rows, and ReLU; the rest is zero.
+
+    A block with fewer than two rows takes the running statistics instead of its own. The rows lack
+    a bias that the dense layer before has, ``before``; the mean returned lacks it, too.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        n: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        before: Tensor,
+        running_mean: Tensor,
+        running_var: Tensor,
+        eps: float,
+        relu: bool,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return normalised rows, and mean and biased variance (M, F); n is (M, 1)."""
+        share = (n > 1) / n.clamp(min=1)  # (M, 1)
+        means, squares, sizes = _run(moments, x, n)  # (M, C, F), (M, C, F), (M, C, 1)
+        mean = (means * sizes).sum(1) * share
+        var = (squares + sizes * (means - mean[:, None]).square()).sum(1) * share
+        mean = torch.where(n > 1, mean, running_mean - before)
+        var = torch.where(n > 1, var, running_var)
+        inverse = torch.rsqrt(var + eps)
+        scale = inverse * weight
+        ctx.save_for_backward(x, n, mean, scale, bias, inverse, share)
+        ctx.relu = relu
+        ctx.mark_non_differentiable(mean, var)
+        return apply(x, n, mean, scale, bias, relu), mean, var
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of rows, weight and both biases."""
+        x, n, mean, scale, bias, inverse, share = ctx.saved_tensors
+        sums, products = _run(gradient_sums, x, grad, n, mean, scale, bias, ctx.relu)
+        bias_grad = sums.sum(1)  # (M, F)
+        weight_grad = products.sum(1) * inverse
+        slope = weight_grad * inverse * share
+        below = _run(
+            gradient, x, grad, n, mean, scale, bias, bias_grad * share, slope, ctx.relu
+        ).view(x.shape)
+        before = torch.where(share > 0, torch.zeros_like(scale), scale * bias_grad)
+        return below, None, weight_grad, bias_grad, before, None, None, None, None
+
+
+def apply(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu: bool) -> Tensor:
+    """Return (x - mean) scale + bias, and ReLU of it, in the first n rows of blocks (M, R, F)."""
+    return _run(normal, x, n, mean, scale, bias, relu).view(x.shape)  # type: ignore[no-any-return]
+
+
+# All below take pieces (M, C, H, F) of blocks, n (M, 1), and statistics (M, F).
+
+
+def moments(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return for each piece its mean, its squares about that, and its number of rows."""
+    inside, sizes = _rows(x, n)
+    x = torch.where(inside, x, 0)
+    mean = x.sum(2) / sizes.clamp(min=1)  # (M, C, F)
+    squares = torch.where(inside, x - mean[:, :, None], 0).square().sum(2)
+    return mean, squares, sizes
+
+
+def normal(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu: bool) -> Tensor:
+    """Normalise."""
+    inside, _ = _rows(x, n)
+    out = (x - _wide(mean)) * _wide(scale) + _wide(bias)
+    return torch.where(inside & (out > 0) if relu else inside, out, 0)
+
+
+def gradient_sums(
+    x: Tensor, grad: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu: bool
+) -> tuple[Tensor, Tensor]:
+    """Return for each piece the sums of gradients, and of gradients times centered rows."""
+    grad, centered = _through(x, grad, n, mean, scale, bias, relu)
+    return grad.sum(2), (grad * centered).sum(2)
+
+
+def gradient(
+    x: Tensor,
+    grad: Tensor,
+    n: Tensor,
+    mean: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    level: Tensor,
+    slope: Tensor,
+    relu: bool,
+) -> Tensor:
+    """Return the gradients of rows."""
+    grad, centered = _through(x, grad, n, mean, scale, bias, relu)
+    inside, _ = _rows(x, n)
+    out = (grad - _wide(level) - centered * _wide(slope)) * _wide(scale)
+    return torch.where(inside, out, 0)
+
+
+def _through(
+    x: Tensor, grad: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu: bool
+) -> tuple[Tensor, Tensor]:
+    """Send gradients back through padding and ReLU; return them, and centered rows."""
+    inside, _ = _rows(x, n)
+    centered = torch.where(inside, x - _wide(mean), 0)
+    passes = inside & (centered * _wide(scale) + _wide(bias) > 0) if relu else inside
+    return torch.where(passes, grad, 0), centered
+
+
+def _rows(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
+    """Tell which rows (M, C, H, 1) are no padding, and how many those are, (M, C, 1)."""
+    first = torch.arange(x.shape[1], device=x.device)[None, :, None] * x.shape[2]
+    sizes = (n[:, None] - first).clamp(0, x.shape[2])
+    place = torch.arange(x.shape[2], device=x.device)[None, None, :, None]
+    return place < sizes[:, :, None], sizes
+
+
+def _wide(statistic: Tensor) -> Tensor:
+    return statistic[:, None, None]
+
+
+def _run(function: Callable[..., Any], x: Tensor, *rest: Any) -> Any:
+    """Call a function on pieces of the blocks; compiled, on a GPU."""
+    models, rows, width = x.shape
+    high = height(rows)
+    pieces = rows // high if high else 1
+
+    def cut(t: Any) -> Any:
+        if not isinstance(t, Tensor) or t.dim() < 3:
+            return t
+        out = t.reshape(models, pieces, high, width)
+        if compiled and pieces > 1:
+            torch._dynamo.mark_dynamic(out, 1)
+        return out
+
+    compiled = x.is_cuda and importlib.util.find_spec("triton") is not None
+    return (_compiled(function) if compiled else function)(cut(x), *map(cut, rest))
+
+
+@cache
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compile(function)

@@ -1,0 +1,60 @@
+"""mpsn reproduce tu and mpsn tune tu: rows chosen, tables printed, gone on with."""
+
+import json
+
+import pytest
+
+from tu_files import members, reddit_like, write_zip
+
+NAME = "REDDIT-MULTI-5K"
+
+
+@pytest.fixture
+def options(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    graphs, classes = reddit_like(50)
+    write_zip(tmp_path / f"data/tu/{NAME}.zip", members(NAME, graphs, classes))
+    return "--data", tmp_path / "data", "--out", tmp_path / "runs"
+
+
+def test_a_table_of_one_data_set(mpsn, options, tmp_path):
+    chosen = "--dataset", NAME, "--model", "gin,wl-kernel", "--quick", "--seeds", 1
+    code, out, _ = mpsn("reproduce", "tu", *chosen, *options)
+    assert code == 0
+    assert "GIN (quoted)" in out
+    assert "SWL kernel" not in out
+    assert (tmp_path / "runs/tu-quick/figures/tu_curves.png").exists()
+    code, out, _ = mpsn("reproduce", "tu", *chosen, *options, "--json")
+    values = json.loads(out)
+    assert [run["row"] for run in values["runs"]] == [
+        "reddit-multi-5k-gin",
+        "reddit-multi-5k-wl-kernel",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        (("--dataset", "IMDB-BINRY"), "Did you mean IMDB-BINARY"),
+        (("--model", "sim"), "sin, gin, swl-kernel, wl-kernel, got 'sim'"),
+    ],
+)
+def test_unknown_names_are_refused(mpsn, options, chosen, said):
+    code, _, err = mpsn("reproduce", "tu", *chosen, *options)
+    assert code == 2
+    assert said in err
+
+
+def test_a_search(mpsn, options, tmp_path):
+    (tmp_path / "grid.toml").write_text(
+        "batch_size = [16]\nhidden = [4]\ndropout = [0.0]\nlr = [0.01, 0.001]\n"
+        "decay_every = [20]\ndecay = [0.5]\nlayers = [1]\n"
+    )
+    chosen = "--grid", tmp_path / "grid.toml", "--epochs", "1,2", "--folds", 1
+    code, out, _ = mpsn("tune", "tu", "reddit-multi-5k-gin", *chosen, *options)
+    assert code == 0
+    assert "Search for settings of GIN" in out
+    code, out, _ = mpsn("tune", "tu", "reddit-multi-5k-gin", *chosen, *options, "--json")
+    assert [standing["epochs"] for standing in json.loads(out)] == [2, 1]
+    code, _, err = mpsn("tune", "tu", "reddit-multi-5k-gin", "--epochs", "1,x", *options)
+    assert (code, "numbers with commas between" in err) == (2, True)

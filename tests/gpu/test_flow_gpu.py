@@ -1,0 +1,33 @@
+"""Training on a GPU, where steps are recorded and replayed: as on the CPU, and the same twice."""
+
+import pytest
+import torch
+
+from mpsn.datasets import synthetic_flows
+from mpsn.experiments.experiment import Place
+from mpsn.experiments.flow_training import Training, train
+from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+
+
+@pytest.mark.parametrize("act", ["tanh", "relu"])
+def test_training(act):
+    data = synthetic_flows(points=150, train=50, test=20)
+    settings = Training(epochs=3, batch=16, lr=0.01, halve_every=2)
+    precision = torch.get_float32_matmul_precision()
+
+    def runs(device):
+        place = Place(torch.device(device), None, lambda n: None)
+        config = EdgeFlowConfig(hidden=16, act=act)
+        return train(lambda: EdgeFlowNet(config), data, settings, [0, 1], place)
+
+    expected, found = runs("cpu"), runs("cuda")
+    assert found == runs("cuda")
+    for a, b in zip(expected, found, strict=True):
+        assert b.curve["loss"] == pytest.approx(a.curve["loss"], rel=0.05)  # rounded to TF32
+        assert b.metrics["train"] == pytest.approx(a.metrics["train"], abs=10)
+    assert torch.get_float32_matmul_precision() == precision

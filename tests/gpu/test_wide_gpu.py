@@ -1,0 +1,67 @@
+"""Training in one pass on a GPU: captured = eager = one by one on a CPU."""
+
+import networkx as nx
+import pytest
+import torch
+
+import mpsn
+from mpsn.experiments.training import Settings, Split, train_folds
+from mpsn.nn import functional as fn
+from mpsn.nn.functional.transposes import prepare
+from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+
+SIZES = (3, 16, 2, 2)
+BUILD = {
+    "SIN": lambda i: SIN(SINConfig(*SIZES, coface_message=False, act="relu", norm=True)).double(),
+    "SIN, no norm": lambda i: SIN(SINConfig(*SIZES, coface_message=False)).double(),
+    "GIN": lambda i: GIN(GINConfig(*SIZES, act="relu", norm=True)).double(),
+}
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_captured_is_eager_is_cpu(name):
+    """Float64, so that what differs is rounding; enough epochs for every shape to be replayed."""
+    generator = torch.Generator().manual_seed(0)
+    graphs = [nx.gnp_random_graph(5 + i % 17, 0.4, seed=i) for i in range(60)]
+    union = mpsn.clique_complexes(graphs, max_dim=2).union
+    x = torch.randn(union.count(0), 3, generator=generator).double()
+    dataset = mpsn.ComplexDataset(mpsn.lift_features(union.replace(x=[x]), "mean", 2))
+    parts = torch.arange(60).tensor_split(6)
+    splits = [
+        Split(torch.cat([*parts[:i], *parts[i + 2 :]]), parts[i], parts[i + 1]) for i in range(5)
+    ]
+    curves = []
+    for device, capture in (("cpu", False), ("cuda", False), ("cuda", True)):
+        trained = train_folds(
+            dataset,
+            torch.arange(60) % 2,
+            splits,
+            BUILD[name],
+            Settings(epochs=8, batch_size=7, lr=0.001),
+            seeds=range(5),
+            device=device,
+            capture=capture,
+        )
+        curves.append(torch.tensor([one.curve["loss"] for one in trained]))
+    torch.testing.assert_close(curves[1], curves[0], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(curves[2], curves[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_products_are_sums(kind):
+    K = mpsn.clique_complex(nx.gnp_random_graph(60, 0.3, seed=0), max_dim=2).to("cuda")
+    h = torch.randn(K.count(1), 16, dtype=getattr(torch, kind), device="cuda", requires_grad=True)
+    table = K.faces(2).clone()
+    prepare(table, K.count(1), h)
+    weights = torch.randn_like(h)
+    seen = []
+    for faces in (K.faces(2), table):
+        out = fn.upper(h, faces)
+        seen.append((out, *torch.autograd.grad((out * weights).sum(), h)))
+    for sums, products in zip(*seen, strict=True):
+        torch.testing.assert_close(products, sums, rtol=1e-5, atol=1e-4)

@@ -1,0 +1,119 @@
+"""Folds: those of files are read and checked, others dealt out class by class."""
+
+import os
+
+import pytest
+import torch
+from sklearn.model_selection import StratifiedKFold
+
+from mpsn.datasets import TU, tu_folds
+from mpsn.datasets.folds import hold_out, stratify
+from mpsn.errors import FileError, MPSNError
+
+Y = torch.tensor([0] * 13 + [1] * 10)  # 23 graphs: folds of two leave three over
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Write sound folds of 23 graphs."""
+    out = tmp_path / "tu_folds" / "NCI1"
+    out.mkdir(parents=True)
+    for k in range(10):
+        test = [2 * k, 2 * k + 1]
+        train = [i for i in range(23) if i not in test]
+        for kind, rows in (("train", train), ("test", test)):
+            (out / f"{kind}_idx-{k + 1}.txt").write_text("".join(f"{i}\n" for i in rows))
+    return out
+
+
+def test_given_folds_are_read(folder, tmp_path):
+    folds = tu_folds("NCI1", Y, tmp_path)
+    assert folds.given
+    assert [t.tolist() for t in folds.test] == [[2 * k, 2 * k + 1] for k in range(10)]
+    assert folds.train[9].tolist() == [*range(18), 20, 21, 22]
+    assert folds.untested.tolist() == [20, 21, 22]
+
+
+BAD = {
+    "a graph in two test folds": ({"test_idx-2": "0\n3\n", "train_idx-2": None}, "one test fold"),
+    "training on test data": ({"train_idx-3": "4\n" + "\n".join(map(str, range(23)))}, "twice"),
+    "a graph in both": ({"train_idx-3": "\n".join(map(str, range(23)))}, "graph 4, which is in bo"),
+    "a graph in neither": ({"train_idx-1": "2\n3\n"}, "graph 4, which is in neither"),
+    "a position too large": ({"test_idx-1": "0\n23\n"}, r"positions 0..22 .* got 23"),
+    "words": ({"test_idx-1": "x\n"}, "a position from 0 on each line"),
+    "no positions": ({"test_idx-1": ""}, "got none"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD.values(), ids=BAD)
+def test_bad_folds_are_refused(folder, tmp_path, changes, message):
+    for name, text in changes.items():
+        if text is None:  # what the test fold does not have
+            test = set(map(int, (folder / "test_idx-2.txt").read_text().split()))
+            text = "\n".join(str(i) for i in range(23) if i not in test)
+        (folder / f"{name}.txt").write_text(text)
+    with pytest.raises(FileError, match=message):
+        tu_folds("NCI1", Y, tmp_path)
+
+
+def test_missing_files_and_too_little_tested_are_refused(folder, tmp_path):
+    (folder / "test_idx-10.txt").rename(tmp_path / "kept")
+    with pytest.raises(FileError, match=r"test_idx-10.txt.* move their folder away"):
+        tu_folds("NCI1", Y, tmp_path)
+    (tmp_path / "kept").rename(folder / "test_idx-10.txt")
+    for k in range(1, 11):  # one graph of two is tested no more
+        test = (folder / f"test_idx-{k}.txt").read_text().split()
+        (folder / f"test_idx-{k}.txt").write_text(test[0])
+        with (folder / f"train_idx-{k}.txt").open("a") as file:
+            file.write(test[1])
+    with pytest.raises(FileError, match="got 13 in no test fold"):
+        tu_folds("NCI1", Y, tmp_path)
+
+
+def test_stratified_folds_cover_all_once_and_evenly(tmp_path):
+    folds = tu_folds("NCI1", Y, tmp_path)
+    assert not folds.given
+    assert torch.cat(folds.test).sort().values.tolist() == list(range(23))
+    for train, test in zip(folds.train, folds.test, strict=True):
+        assert torch.cat([train, test]).sort().values.tolist() == list(range(23))
+    again = tu_folds("NCI1", Y, tmp_path)
+    assert all(torch.equal(a, b) for a, b in zip(folds.test, again.test, strict=True))
+
+
+@pytest.mark.parametrize("parts", [2, 5, 10])
+def test_parts_are_as_even_as_scikit_learns(parts):
+    y = torch.randint(3, (97,), generator=torch.Generator().manual_seed(parts))
+    part = stratify(y, parts, seed=1)
+    sizes = part.bincount(minlength=parts)
+    assert sizes.max() - sizes.min() <= 1
+    theirs = StratifiedKFold(parts, shuffle=True, random_state=0).split(y, y)
+    for k, (_, test) in enumerate(theirs):
+        ours, expected = y[part == k].bincount(minlength=3), y[test].bincount(minlength=3)
+        assert (ours - expected).abs().max() <= 1
+    assert not torch.equal(part, stratify(y, parts, seed=2))
+    with pytest.raises(MPSNError, match="Expected from 2 to 97 parts"):
+        stratify(y, 98)
+
+
+def test_what_is_held_out_comes_from_the_training_part():
+    train = torch.arange(3, 23)
+    stay, out = hold_out(Y, train, 5)
+    assert torch.cat([stay, out]).sort().values.tolist() == train.tolist()
+    assert Y[out].bincount().tolist() == [2, 2]
+
+
+@pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")
+@pytest.mark.parametrize(
+    ("name", "given", "untested"),
+    [
+        ("PROTEINS", True, [25, 314, 454]),
+        ("NCI1", True, []),
+        ("IMDB-BINARY", True, []),
+        ("IMDB-MULTI", True, []),
+        ("REDDIT-BINARY", False, []),
+    ],
+)
+def test_folds_of_the_paper(name, given, untested, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folds = tu_folds(name, TU(name).y)
+    assert (folds.given, folds.untested.tolist()) == (given, untested)

@@ -1,0 +1,65 @@
+"""SIN once per SWL color gives what SIN gives."""
+
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mpsn
+from mpsn import MPSNError
+from mpsn.datasets import strongly_regular
+from mpsn.nn.by_color import ColorClasses
+from mpsn.nn.functional.transposes import sum_bags
+from mpsn.nn.models import SIN, SINConfig
+from mpsn.testing import complexes
+
+OPTIONS = [
+    {},
+    {"jump": True, "readout": "mean", "act": "tanh"},
+    {"coface_message": False, "eps": 0.3, "readout_dims": (0, 2)},
+]
+
+
+def both_ways(K, dtype=torch.float64, **options):
+    torch.manual_seed(0)
+    model = SIN(SINConfig(max_dim=4, layers=4, hidden=8, **options)).to(dtype)
+    values = [1.0, 2.0, -0.5, 3.0, 4.0]
+    xs = [torch.full((n, 1), v, dtype=dtype) for n, v in zip(K.counts, values, strict=False)]
+    return ColorClasses(K, 4).embed(model, values), model(K, xs).detach()
+
+
+@settings(max_examples=20)
+@given(st.lists(complexes(max_vertices=7), min_size=1, max_size=3), st.sampled_from(OPTIONS))
+def test_equal_on_random_unions(several, options):
+    several = [K for K in several if K.num_nodes]  # SWL refuses complexes without vertices
+    if several:
+        K = mpsn.collate(several)
+        torch.testing.assert_close(*both_ways(K, **options), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_equal_on_strongly_regular_graphs(dtype):
+    K = mpsn.clique_complexes(strongly_regular(25, 12, 5, 6), None).union
+    ours, forward = both_ways(K, dtype)
+    torch.testing.assert_close(
+        ours, forward, rtol=1e-4 if dtype == torch.float32 else 1e-12, atol=0
+    )
+    assert torch.pdist(ours.double()).max() > 0.1  # it is not all one
+
+
+def test_depth_must_fit():
+    classes = ColorClasses(mpsn.clique_complex(nx.path_graph(3)), 2)
+    with pytest.raises(MPSNError, match=r"Expected a SIN of 2 layers .*, got SIN\(.*layers=5"):
+        classes.embed(SIN(SINConfig()), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_sums_of_bags(dtype):
+    """In double precision by a loop of our own, against one by one; empty bags at any place."""
+    h, at = torch.randn(9, 3, dtype=dtype), torch.tensor([8, 0, 0, 3, 5])
+    starts = torch.tensor([0, 0, 2, 5, 5])
+    slow = [h[rows].sum(dim=0) for rows in (at[:0], at[:2], at[2:], at[:0], at[:0])]
+    torch.testing.assert_close(sum_bags(h, at, starts), torch.stack(slow))
+    assert sum_bags(h, at[:0], starts[:0]).shape == (0, 3)
+    assert sum_bags(h[:0], at[:0], torch.zeros(2, dtype=torch.int64)).tolist() == [[0] * 3] * 2
