@@ -33,7 +33,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(collections|hypothesis|matplotlib|networkx|numpy|nx|os|pathlib|sklearn|torch\w*)\..*",
     ),
-    ("py:.*", r"Axes|Figure|mpsn\.experiments\.configs\.T"),  # two of those, and a type variable
+    ("py:.*", r"Axes|Figure|mpsn\.experiments\.\w+\.T"),  # two of those, and type variables
 ]
 
 html_theme = "furo"
@@ -58,7 +58,14 @@ def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any)
     return True if field or re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
 
 
+def _colon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Keep napoleon from taking the words before a colon in the text of an attribute for its type."""
+    if what == "attribute":
+        lines[:] = [line.replace(": ", " \N{EN DASH} ") for line in lines]
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx about both."""
+    """Tell Sphinx about all three."""
+    app.connect("autodoc-process-docstring", _colon, priority=400)  # before napoleon's
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))  # type: ignore[arg-type]
     app.connect("autodoc-skip-member", _skip)
