@@ -59,7 +59,7 @@ def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any)
 
 
 def _colon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Keep napoleon from taking the words before a colon in the text of an attribute for its type."""
+    """Keep napoleon from taking words before a colon, in the text of an attribute, for a type."""
     if what == "attribute":
         lines[:] = [line.replace(": ", " \N{EN DASH} ") for line in lines]
 
