@@ -30,9 +30,9 @@ _known = WeakTensorKeyDictionary()
 def cofaces(table: Tensor, count: int) -> Cofaces:
     """Return the co-faces of every simplex.
 
-    They are found in linear time (on a GPU by sorting, without waiting for it) and kept for as long as the table lives: each layer, each
-    derivative and each epoch reads the same table, and adding up what is listed takes a fraction of
-    the time of adding entry by entry to where it belongs.
+    They are found in linear time (on a GPU by sorting, without waiting for it) and kept for as long
+    as the table lives: each layer, each derivative and each epoch reads the same table, and adding
+    up what is listed takes a fraction of the time of adding entry by entry to where it belongs.
 
     Args:
         table: Face table (n, k+1), not empty.

@@ -155,7 +155,12 @@ def _run(function: Callable[..., Any], x: Tensor, *rest: Any) -> Any:
         return out
 
     compiled = x.is_cuda and importlib.util.find_spec("triton") is not None
-    return (_compiled(function) if compiled else function)(cut(x), *map(cut, rest))
+    inputs = cut(x), *map(cut, rest)
+    if not compiled:
+        return function(*inputs)
+    # One kernel per width and number of models, good for any number of pieces.
+    with torch._dynamo.config.patch(automatic_dynamic_shapes=False, recompile_limit=64):
+        return _compiled(function)(*inputs)
 
 
 @cache
