@@ -60,7 +60,7 @@ def test_many_graphs_in_a_file(tmp_path, suffix, header):
 
 
 @pytest.mark.parametrize("suffix", [".g6", ".s6"])
-@given(graph=graphs(max_nodes=70))
+@given(graph=graphs(max_nodes=12))
 def test_lines_are_read_as_networkx_reads_them(tmp_path_factory, suffix, graph):
     path = write(graph, tmp_path_factory.mktemp("lines") / f"graph{suffix}")
     read = nx.read_graph6 if suffix == ".g6" else nx.read_sparse6
@@ -68,7 +68,7 @@ def test_lines_are_read_as_networkx_reads_them(tmp_path_factory, suffix, graph):
 
 
 def test_sizes_of_graph6_and_sparse6(tmp_path):
-    for n in (0, 1, 2, 62, 63, 64, 4096):
+    for n in (0, 1, 2, 62, 63, 64, 200):
         for suffix in (".g6", ".s6"):
             path = write(nx.path_graph(n), tmp_path / f"path{suffix}")
             assert clique_complex(read_graphs(path)[0], 1) == clique_complex(nx.path_graph(n), 1)

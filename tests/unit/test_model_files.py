@@ -81,6 +81,12 @@ def test_an_unchanged_copy_is_read(saved, tmp_path):
     assert load(change(saved, tmp_path / "copy.mpsn")).summary() == load(saved).summary()
 
 
+def test_weights_of_classes_keep_their_names(saved, tmp_path):
+    model = load(saved).set_params(class_weight={0: 1.0, 1: 2.0})
+    model.save(tmp_path / "weighted.mpsn")
+    assert load(tmp_path / "weighted.mpsn").class_weight == {0: 1.0, 1: 2.0}
+
+
 def test_nothing_in_a_file_is_run(saved, tmp_path):
     class Trap:
         def __reduce__(self):

@@ -39,7 +39,8 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     """Classify graphs by a simplicial isomorphism network on their clique complexes.
 
     The defaults are meant to do without tuning. Training stops early, on a part of the graphs held
-    out by class. The same ``random_state`` gives the same model on the same machine.
+    out by class. The same ``random_state`` gives the same model on the same CPU; on a GPU, the
+    same up to rounding.
 
     Args:
         max_dim: Largest dimension of a simplex; 2 for triangles.
@@ -155,6 +156,9 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     def _set_targets(self, targets: dict[str, Any]) -> None:
         found = build(Classes, targets, "its classes")
         self.classes_, self.class_counts_ = np.array(found.classes), list(found.sizes)
+        if isinstance(self.class_weight, dict):  # JSON made words of its keys
+            known = {str(name): name for name in found.classes}
+            self.class_weight = {known.get(k, k): w for k, w in self.class_weight.items()}
         if not len(found.classes) == len(found.sizes) == len(np.unique(self.classes_)) >= 2:
             raise FileError("expected at least two different classes and their sizes")
 
