@@ -2,6 +2,7 @@
 
 import csv
 import json
+import subprocess
 import sys
 
 import networkx as nx
@@ -147,3 +148,16 @@ def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path, monkeypa
         assert (code, out) == (2, "")
         assert match in err
         assert err.count("\n") == 1
+
+
+def test_without_scikit_learn_it_is_said(tmp_path):
+    program = "import sys; sys.modules['sklearn'] = None; from mpsn.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "predict", tmp_path / "m", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pip install 'mpsn[sklearn]'" in done.stderr
+    assert "Traceback" not in done.stderr

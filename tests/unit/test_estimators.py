@@ -257,8 +257,10 @@ def test_the_summary_says_what_was_built(model):
 
 
 def test_gradients_times_inputs(model):
-    found = model.explain(GRAPHS[1], "thick")
+    found = model.explain(mpsn.clique_complex(GRAPHS[1], max_dim=4), "thick")
     K = found.complex
+    assert model.explain(GRAPHS[1]).complex == K
+    assert K.dim == 2
     assert [len(part) for part in found.contributions] == list(K.counts)
     assert found.by_dimension == pytest.approx([float(p.sum()) for p in found.contributions])
     # against finite differences: scale the features of one simplex a little

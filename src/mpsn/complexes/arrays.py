@@ -32,16 +32,16 @@ def read_arrays(path: str | os.PathLike[str], most: int | None = None) -> dict[s
                 f"Expected arrays of at most {limit:,} bytes in {path}, got {size:,}; "
                 f"check where the file came from."
             )
-        for member in archive.infolist():
-            name = member.filename.removesuffix(".npy")
-            if name == member.filename or name in arrays:
-                raise FileError(
-                    f"Expected arrays, each once, in {path}, got {member.filename!r:.60}."
-                )
-            content = io.BytesIO(archive.read(member))  # never more than the size checked above
-            with warnings.catch_warnings(action="ignore"):  # odd headers are refused all the same
+        with warnings.catch_warnings(action="ignore"):  # odd headers are refused all the same
+            for member in archive.infolist():
+                name = member.filename.removesuffix(".npy")
+                if name == member.filename or name in arrays:
+                    raise FileError(
+                        f"Expected arrays, each once, in {path}, got {member.filename!r:.60}."
+                    )
+                content = io.BytesIO(archive.read(member))  # no more than the size just checked
                 arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
-            _check_text(arrays[name], path)
+                _check_text(arrays[name], path)
     return arrays
 
 

@@ -34,7 +34,10 @@ def prepare(
     vertices = [_vertices(graph) for graph in read]
     rule = rule or find_rule(union, vertices, wanted)
     x = rule.apply(union, vertices).to(union.device)
-    bare = SimplicialComplex._trusted(union._faces, union._ptr, x=[x], signs=union._signs)
+    size = max_dim + 1  # complexes handed in may have more
+    bare = SimplicialComplex._trusted(
+        union._faces[:max_dim], union._ptr[:size], x=[x], signs=union._signs[:size]
+    )
     return ComplexDataset(lift_features(bare, "mean", max_dim)), rule
 
 
