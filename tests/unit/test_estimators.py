@@ -27,7 +27,7 @@ from mpsn.estimators.training import hold_out
 GRAPHS = [nx.gnp_random_graph(10, p, seed=i) for i in range(15) for p in (0.2, 0.6)]
 NAMES = ["thin", "thick"] * 15
 EDGES = [graph.number_of_edges() for graph in GRAPHS]
-QUICK = {"hidden": 8, "epochs": 12, "device": "cpu"}
+QUICK = {"hidden": 8, "epochs": 12, "device": "cpu", "members": 1}
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +104,10 @@ def test_the_same_seed_gives_the_same_model(model):
 def test_training_stops_early_and_keeps_the_best(model):
     noise = np.random.default_rng(0).integers(0, 2, 60)
     graphs = [nx.gnp_random_graph(8, 0.4, seed=i) for i in range(60)]
-    settings = {"hidden": 8, "epochs": 60, "patience": 3, "device": "cpu", "validation": 0.2}
+    settings = {"hidden": 8, "epochs": 60, "patience": 3, "device": "cpu", "members": 1}
+    settings["validation"] = 0.2
     noisy = SimplicialClassifier(**settings).fit(graphs, noise)
-    history = noisy.history_
+    (history,) = noisy.histories_
     assert len(history.valid) == len(history.train) == history.best + 1 + 3 < 60
     assert history.valid[history.best] == min(history.valid)
     # the weights are those of that epoch
@@ -115,6 +116,19 @@ def test_training_stops_early_and_keeps_the_best(model):
     logits = torch.from_numpy(noisy._outputs([graphs[i] for i in held]))
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(noise)[held])
     assert float(loss) == pytest.approx(min(history.valid), rel=1e-4)
+
+
+def test_members_decide_together():
+    settings = {**QUICK, "members": 3, "epochs": 3}
+    model = SimplicialClassifier(**settings).fit(GRAPHS, NAMES)
+    alone = [SimplicialClassifier(**{**settings, "members": 1}).fit(GRAPHS, NAMES)]
+    assert len(model.histories_) == 3
+    assert len({run.train for run in model.histories_}) == 3
+    assert model.histories_[0] == alone[0].histories_[0]
+    K = next(iter(base.prepare(GRAPHS[:1], 2, model.features_)[0]))
+    each = torch.stack([member(K) for member in model.model_.members])
+    torch.testing.assert_close(model.model_(K), each.mean(dim=0))
+    assert not torch.equal(each[0], each[1])
 
 
 def test_hold_out_takes_a_part_of_each_class():
@@ -137,7 +151,7 @@ def test_class_weights_pull_towards_rare_classes():
 
 
 def test_numbers_are_learned():
-    settings = {"device": "cpu", "hidden": 16, "epochs": 60}
+    settings = {"device": "cpu", "hidden": 16, "epochs": 60, "members": 1}
     model = SimplicialRegressor(**settings).fit(GRAPHS, EDGES)
     assert model.predict(GRAPHS).shape == (30,)
     assert model.score(GRAPHS, EDGES) > 0.5

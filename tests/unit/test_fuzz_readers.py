@@ -183,7 +183,9 @@ def test_models(tmp_path, kind):
     path = tmp_path / "model.mpsn"
     if kind == "graphs":
         graphs = [nx.path_graph(3), nx.cycle_graph(3)] * 3
-        model = SimplicialClassifier(hidden=2, layers=1, max_dim=0, epochs=1, device="cpu")
+        model = SimplicialClassifier(
+            hidden=2, layers=1, max_dim=0, members=1, epochs=1, device="cpu"
+        )
         model.fit(graphs, [0, 1] * 3)
     else:
         K = mpsn.clique_complex(nx.cycle_graph(3))

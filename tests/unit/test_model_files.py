@@ -15,7 +15,9 @@ from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, Simplicial
 def saved(tmp_path_factory):
     graphs = [nx.path_graph(n) for n in range(2, 8)] + [nx.cycle_graph(n) for n in range(3, 9)]
     path = tmp_path_factory.mktemp("model") / "model.mpsn"
-    model = SimplicialClassifier(hidden=4, epochs=1, device="cpu").fit(graphs, [0] * 6 + [1] * 6)
+    model = SimplicialClassifier(hidden=4, epochs=1, members=1, device="cpu").fit(
+        graphs, [0] * 6 + [1] * 6
+    )
     model.save(path)
     return path
 
@@ -43,7 +45,7 @@ def set_in(*keys, value):
     return apply
 
 
-WEIGHT = "convs.0.mlp_upper.0.0.weight"
+WEIGHT = "members.0.convs.0.mlp_upper.0.0.weight"
 
 
 @pytest.mark.parametrize(
@@ -61,12 +63,14 @@ WEIGHT = "convs.0.mlp_upper.0.0.weight"
         (set_in("state", "features", "degrees", value=["one"]), None, "degrees"),
         (set_in("state", "features", "source", value="web"), None, "source"),
         (set_in("state", "targets", "classes", value=[1, 1]), None, "different classes"),
-        (set_in("state", "history", "best", value="last"), None, "best"),
+        (set_in("state", "histories", 0, "best", value="last"), None, "best"),
+        (set_in("state", "histories", value=[]), None, "expected 1 histories"),
+        (set_in("state", "settings", "members", value=10**9), None, "weights of"),
         (None, {WEIGHT: None}, "missing or too many"),
         (None, {"extra": np.ones(3)}, "missing or too many"),
         (None, {WEIGHT: np.ones((4, 9), np.float32)}, "of shape"),
         (None, {WEIGHT: np.ones((4, 2), np.float64)}, "float64"),
-        (None, {WEIGHT: np.full((4, 2), np.nan, np.float32)}, "NaN or infinity in convs"),
+        (None, {WEIGHT: np.full((4, 2), np.nan, np.float32)}, "NaN or infinity in members"),
         (None, {"meta": np.array("{")}, "damaged"),
         (None, {"meta": np.array("[]")}, "damaged"),
         (None, {"meta": None}, "damaged"),
@@ -118,7 +122,7 @@ def test_other_files(saved, tmp_path):
 
 def test_classes_that_json_cannot_hold(tmp_path):
     graphs = [nx.path_graph(n) for n in (2, 3, 4, 5)]
-    model = SimplicialClassifier(hidden=4, epochs=1, device="cpu", features="constant")
+    model = SimplicialClassifier(hidden=4, epochs=1, device="cpu", members=1, features="constant")
     model.fit(graphs, np.array(["2020", "2021", "2020", "2021"], dtype="datetime64[Y]").astype(str))
     model.save(tmp_path / "years.mpsn")
     assert load(tmp_path / "years.mpsn").classes_.tolist() == ["2020", "2021"]

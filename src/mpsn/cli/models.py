@@ -81,14 +81,14 @@ def fit(
     model.fit(graphs, y)
     model.save(out)
     if as_json:
-        best = model.history_.best
+        runs = model.histories_
         values: dict[str, Any] = {
             "model": str(out),
             "data": found.kind,
             "graphs": len(graphs),
             "features": model.features_.describe(),
-            "epochs": len(model.history_.train),
-            "validation_loss": model.history_.valid[best] if model.history_.valid else None,
+            "epochs": [len(run.train) for run in runs],
+            "validation_loss": [run.valid[run.best] for run in runs if run.valid],
         }
         print(json.dumps(values))
         return

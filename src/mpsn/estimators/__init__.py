@@ -16,7 +16,7 @@ try:
     from mpsn.estimators.simplicial import SimplicialClassifier, SimplicialRegressor
     from mpsn.wl.kernels import SWLKernel, WLKernel
 except ModuleNotFoundError as error:
-    if error.name != "sklearn":
+    if (error.name or "").partition(".")[0] != "sklearn":
         raise
     raise MissingPackageError(
         "Expected scikit-learn for mpsn.estimators; run pip install 'mpsn[sklearn]'."

@@ -21,7 +21,15 @@ from mpsn.estimators.explain import Explanation, explain
 from mpsn.estimators.features import FeatureRule
 from mpsn.estimators.files import ModelFile, adopt_weights, damaged, read_model, write_model
 from mpsn.estimators.inputs import check_many, prepare, vertex_names
-from mpsn.estimators.training import History, hold_out, outputs, pick_device, seeded, train
+from mpsn.estimators.training import (
+    Ensemble,
+    History,
+    hold_out,
+    outputs,
+    pick_device,
+    seeded,
+    train,
+)
 from mpsn.experiments.configs import build
 from mpsn.nn.models import SIN, SINConfig
 
@@ -34,7 +42,7 @@ class State:
 
     settings: dict  # type: ignore[type-arg]
     features: FeatureRule
-    history: History
+    histories: tuple[History, ...]
     graphs: int
     counts: tuple[int, ...]
     validation: int
@@ -51,6 +59,7 @@ class Simplicial(BaseEstimator):
         features: str | Sequence[str] = "auto",
         hidden: int = 32,
         layers: int = 2,
+        members: int = 3,
         readout: Literal["sum", "mean"] = "sum",
         dropout: float = 0.0,
         epochs: int = 100,
@@ -66,6 +75,7 @@ class Simplicial(BaseEstimator):
         self.features = features
         self.hidden = hidden
         self.layers = layers
+        self.members = members
         self.readout = readout
         self.dropout = dropout
         self.epochs = epochs
@@ -113,23 +123,28 @@ class Simplicial(BaseEstimator):
         data, self.features_ = prepare(graphs, self.max_dim, wanted=self.features)
         self.n_features_in_ = self.features_.width
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
-        parts = hold_out(len(graphs), self.validation, classes, seed)
-        self.n_validation_ = len(parts[1])
         data, numbers = data.to(where), numbers.to(where)
-        with seeded(seed, where):
-            self.model_ = SIN(self._config()).to(where)
-            self.history_ = train(
-                self.model_,
-                _forward(self.model_, data),
-                self._loss(numbers),
-                numbers,
-                parts,
-                epochs=self.epochs,
-                batch_size=self.batch_size,
-                learning_rate=self.learning_rate,
-                patience=self.patience,
-                verbose=self.verbose,
-            )
+        networks, histories = [], []
+        for member in range(self.members):
+            parts = hold_out(len(graphs), self.validation, classes, seed + member)
+            with seeded(seed + member, where):
+                network = SIN(self._config()).to(where)
+                history = train(
+                    network,
+                    _forward(network, data),
+                    self._loss(numbers),
+                    numbers,
+                    parts,
+                    epochs=self.epochs,
+                    batch_size=self.batch_size,
+                    learning_rate=self.learning_rate,
+                    patience=self.patience,
+                    verbose=self.verbose,
+                )
+            networks.append(network)
+            histories.append(history)
+        self.model_ = Ensemble(networks).eval()
+        self.histories_, self.n_validation_ = tuple(histories), len(parts[1])
         return self
 
     def _config(self) -> SINConfig:
@@ -148,7 +163,7 @@ class Simplicial(BaseEstimator):
         )
 
     def _check_settings(self) -> None:
-        for name in ("epochs", "batch_size", "patience"):
+        for name in ("members", "epochs", "batch_size", "patience"):
             if not isinstance(value := getattr(self, name), (int, np.integer)) or value < 1:
                 raise MPSNError(f"Expected {name} as an integer >= 1, got {value!r}.")
         if not 0 <= self.validation < 1:
@@ -205,26 +220,27 @@ class Simplicial(BaseEstimator):
         """Say what was built, from what, and why."""
         check_is_fitted(self, "model_")
         counts = ", ".join(f"{n:,} of dimension {k}" for k, n in enumerate(self.counts_))
-        history, held = self.history_, self.n_validation_
+        held, runs = self.n_validation_, self.histories_
         lines = [
             f"{type(self).__name__}, fitted to {self.n_graphs_} graphs",
             f"  simplices        {counts} (cliques of up to {self.max_dim + 1} vertices)",
             f"  vertex features  {self.features_.describe()}",
             "  other features   the mean over the vertices of a simplex",
             f"  targets          {self._describe_targets()}",
-            f"  network          SIN, {self.layers} layers of width {self.hidden}, {self.readout} "
-            f"over simplices, {sum(p.numel() for p in self.model_.parameters()):,} parameters",
+            f"  network          {self.members} times SIN, averaged; {self.layers} layers of width "
+            f"{self.hidden}, {self.readout} over simplices, "
+            f"{sum(p.numel() for p in self.model_.parameters()):,} parameters",
         ]
+        kept = ", ".join(str(run.best + 1) for run in runs)
         if held:
+            loss = np.mean([run.valid[run.best] for run in runs])
             lines.append(
-                f"  training         {len(history.valid)} epochs; kept number {history.best + 1}, "
-                f"best on {held} graphs held out (loss {history.valid[history.best]:.4g})"
+                f"  training         kept epoch {kept}, best on {held} other graphs held out each "
+                f"time (loss {loss:.4g})"
             )
         else:
-            lines.append(
-                f"  training         {len(history.train)} epochs, none held out: "
-                f"{'asked so' if not self.validation else 'too few graphs'}"
-            )
+            why = "too few graphs" if self.validation else "asked so"
+            lines.append(f"  training         kept epoch {kept}, the last; none held out: {why}")
         return "\n".join(lines)
 
     @abstractmethod
@@ -241,7 +257,7 @@ class Simplicial(BaseEstimator):
         state = {
             "settings": settings,
             "features": asdict(self.features_),
-            "history": asdict(self.history_),
+            "histories": [asdict(run) for run in self.histories_],
             "graphs": self.n_graphs_,
             "counts": self.counts_,
             "validation": self.n_validation_,
@@ -284,14 +300,16 @@ class Simplicial(BaseEstimator):
     def _restore(cls, state: "State", tensors: dict[str, Tensor]) -> Self:
         out = cls(**state.settings)
         out._check_settings()
-        if max(out.layers, out.max_dim) > len(tensors):
+        if max(out.members, out.layers, out.max_dim) > len(tensors):
             raise FileError(f"expected weights of {out.layers} layers, got {len(tensors)} tensors")
+        if len(state.histories) != out.members:
+            raise FileError(f"expected {out.members} histories, got {len(state.histories)}")
         out._set_targets(state.targets)
-        out.features_, out.history_ = state.features, state.history
+        out.features_, out.histories_ = state.features, state.histories
         out.n_features_in_ = out.features_.width
         out.n_graphs_, out.counts_, out.n_validation_ = state.graphs, state.counts, state.validation
         with torch.device("meta"):
-            out.model_ = SIN(out._config())
+            out.model_ = Ensemble(SIN(out._config()) for _ in range(out.members))
         adopt_weights(out.model_, tensors)
         out.model_.to(pick_device("auto"))
         return out
@@ -304,7 +322,7 @@ class Simplicial(BaseEstimator):
         return tags
 
 
-def _forward(model: SIN, data: ComplexDataset) -> Any:
+def _forward(model: torch.nn.Module, data: ComplexDataset) -> Any:
     return lambda index: model(data.batch(index))
 
 

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex, collate
 from mpsn.errors import MPSNError
-from mpsn.nn.models import SIN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +62,7 @@ class Explanation:
 
 
 def explain(
-    model: SIN,
+    model: torch.nn.Module,
     K: SimplicialComplex,
     output: int,
     name: str,
@@ -80,7 +79,9 @@ def explain(
     return Explanation(K.to("cpu"), [part.cpu() for part in parts], name, score, method)
 
 
-def _gradient(model: SIN, K: SimplicialComplex, output: int) -> tuple[float, list[Tensor]]:
+def _gradient(
+    model: torch.nn.Module, K: SimplicialComplex, output: int
+) -> tuple[float, list[Tensor]]:
     """Gradient times input: the features of every simplex count as inputs of their own."""
     xs = [x.detach().clone().requires_grad_() for x in K.x if x is not None]
     score = model(K, xs)[0, output]
@@ -92,7 +93,9 @@ def _gradient(model: SIN, K: SimplicialComplex, output: int) -> tuple[float, lis
     return float(score.detach()), parts[: max(1, K.dim + 1)]
 
 
-def _leave_out(model: SIN, K: SimplicialComplex, output: int) -> tuple[float, list[Tensor]]:
+def _leave_out(
+    model: torch.nn.Module, K: SimplicialComplex, output: int
+) -> tuple[float, list[Tensor]]:
     with torch.no_grad():
         score = model(K)[0, output]
         room = max(1, AT_ONCE // max(1, sum(K.counts)))

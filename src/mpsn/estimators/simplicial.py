@@ -39,8 +39,8 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     """Classify graphs by a simplicial isomorphism network on their clique complexes.
 
     The defaults are meant to do without tuning. Training stops early, on a part of the graphs held
-    out by class. The same ``random_state`` gives the same model on the same CPU; on a GPU, the
-    same up to rounding.
+    out by class; three networks with different parts held out decide together. The same
+    ``random_state`` gives the same model on the same CPU; on a GPU, the same up to rounding.
 
     Args:
         max_dim: Largest dimension of a simplex; 2 for triangles.
@@ -49,6 +49,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
             the first of them that all graphs have. Higher simplices get the mean over vertices.
         hidden: Width of the layers.
         layers: Number of layers.
+        members: Number of networks, each with another part held out; their outputs are averaged.
         readout: How the simplices of a graph are pooled, ``"sum"`` or ``"mean"``.
         dropout: Dropout rate before the last dense layer.
         epochs: Largest number of epochs.
@@ -64,8 +65,8 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     Attributes:
         classes_: The classes, sorted.
         features_: What vertex features are.
-        model_: The network.
-        history_: Losses, epoch by epoch.
+        model_: The networks, as one.
+        histories_: Losses of each network, epoch by epoch.
 
     Example:
         >>> graphs = [nx.gnp_random_graph(12, p, seed=i) for i in range(20) for p in (0.2, 0.5)]
@@ -81,6 +82,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         features: str | Sequence[str] = "auto",
         hidden: int = 32,
         layers: int = 2,
+        members: int = 3,
         readout: Literal["sum", "mean"] = "sum",
         dropout: float = 0.5,
         epochs: int = 100,
@@ -98,6 +100,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
             features=features,
             hidden=hidden,
             layers=layers,
+            members=members,
             readout=readout,
             dropout=dropout,
             epochs=epochs,

@@ -1,9 +1,10 @@
 """Training with early stopping, the same for all estimators."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,6 +34,18 @@ class History:
     train: tuple[float, ...]
     valid: tuple[float, ...]
     best: int
+
+
+class Ensemble(torch.nn.Module):
+    """Networks of one kind, whose outputs are averaged."""
+
+    def __init__(self, members: Iterable[torch.nn.Module]) -> None:
+        super().__init__()
+        self.members = torch.nn.ModuleList(members)
+
+    def forward(self, *inputs: Any) -> Tensor:
+        """Return the mean of what the networks say."""
+        return torch.stack([member(*inputs) for member in self.members]).mean(dim=0)
 
 
 def pick_device(device: str | torch.device) -> torch.device:
