@@ -10,7 +10,8 @@ try:  # comes with torch for CUDA, on most systems
 except ImportError:
     triton = None
 
-TILE = 1024  # entries of the result that a program computes
+# Entries of the result that a program computes. Not a square: Triton 3.6 cannot compile 32 x 32.
+TILE = 2048
 _kernel: Any = None
 
 if triton is not None:
