@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test bench format clean
+.PHONY: demo test docs bench format clean
 
 demo: $(READY)
 	$(BIN)/python examples/first_look.py
@@ -14,6 +14,10 @@ test: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest
+
+docs: $(READY)
+	$(BIN)/sphinx-build -E -W --keep-going -n -q docs out/docs
+	@echo "site: out/docs/index.html"
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'

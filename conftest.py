@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 import mpsn
 
+collect_ignore = ["docs/conf.py"]  # settings of the site, not a module
 mpl.use("Agg")
 torch.set_num_threads(1)
 settings.register_profile(

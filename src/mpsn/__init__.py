@@ -15,7 +15,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mpsn import complexes, datasets, experiments, lifting, nn, plotting, regions, testing, wl
+    from mpsn import (
+        complexes,
+        datasets,
+        estimators,
+        experiments,
+        lifting,
+        nn,
+        plotting,
+        regions,
+        testing,
+        wl,
+    )
     from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
     from mpsn.datasets import read_graphs
     from mpsn.errors import MPSNError
@@ -32,6 +43,7 @@ __all__ = [
     "collate",
     "complexes",
     "datasets",
+    "estimators",
     "experiments",
     "lift_features",
     "lifting",

@@ -12,6 +12,7 @@ UNREADABLE = (
     EOFError,
     ValueError,
     TypeError,
+    AttributeError,
     LookupError,
     RuntimeError,
     ArithmeticError,
@@ -49,6 +50,10 @@ class FileError(MPSNError):
 
 class ColoringError(MPSNError):
     """A Weisfeiler-Lehman test that cannot be run as asked."""
+
+
+class MissingPackageError(MPSNError, ImportError):
+    """A package that is not installed, and needed only for what was asked."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

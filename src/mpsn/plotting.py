@@ -24,6 +24,7 @@ def draw_complex(
     *,
     positions: ArrayLike | Mapping[int, ArrayLike] | None = None,
     colors: Sequence[ArrayLike | None] = (),
+    values: Sequence[ArrayLike | None] = (),
 ) -> Axes:
     """Draw vertices, edges and triangles in the plane.
 
@@ -33,6 +34,8 @@ def draw_complex(
         positions: Point of each vertex, (n_0, 2) or a dictionary, as networkx layouts are; a spring
             layout of each component with a fixed seed unless said.
         colors: Per dimension 0, 1, 2, the number of a color for each simplex, (n_k,), or None.
+        values: Per dimension 0, 1, 2, a number for each simplex, (n_k,), instead of a color: from
+            blue, below zero, to red, above, on one scale in all dimensions.
     """
     if positions is None:
         graph: nx.Graph[int] = nx.Graph(K.simplices(1).tolist())
@@ -40,6 +43,8 @@ def draw_complex(
         positions = _layout(graph)
     points = _points(positions, K.num_nodes)
     paint = [_paint(colors[k] if k < len(colors) else None, k, K.count(k)) for k in range(3)]
+    if values:
+        paint = _shade(values, K.counts)
     ax = ax or plt.subplots()[1]
     triangles, edges = (points[K.simplices(k).cpu().numpy()] for k in (2, 1))
     ax.add_collection(PolyCollection(list(triangles), facecolors=paint[2], alpha=0.35, zorder=1))
@@ -142,3 +147,20 @@ def _paint(numbers: Any, k: int, n: int) -> Any:
             f"shape {numbers.shape} of {numbers.dtype}."
         )
     return plt.get_cmap("tab20")(numbers.astype(int) % 20)
+
+
+def _shade(values: Sequence[ArrayLike | None], counts: tuple[int, ...]) -> list[Any]:
+    """Return colors of numbers, between -1 and 1 when divided by the largest of them all."""
+    rows = [np.asarray(plain(v), dtype=float) for v in values if v is not None]
+    largest = max((float(np.abs(row).max()) for row in rows if row.size), default=0.0) or 1.0
+    paint = []
+    for k in range(3):
+        value = values[k] if k < len(values) else None
+        shown = np.zeros(counts[k] if k < len(counts) else 0) if value is None else plain(value)
+        if np.shape(shown) != (counts[k] if k < len(counts) else 0,):
+            raise ComplexError(
+                f"Expected values[{k}] to be one number per simplex of dimension {k}, got shape "
+                f"{np.shape(shown)}."
+            )
+        paint.append(plt.get_cmap("coolwarm")(0.5 + np.asarray(shown) / (2 * largest)))
+    return paint

@@ -7,7 +7,7 @@ import torch
 import mpsn
 from mpsn.experiments.training import Settings, Split, train_folds
 from mpsn.nn import functional as fn
-from mpsn.nn.functional.transposes import prepare
+from mpsn.nn.functional.cofaces import cofaces
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 
 pytestmark = [
@@ -53,15 +53,15 @@ def test_captured_is_eager_is_cpu(name):
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_products_are_sums(kind):
+def test_listed_sums_are_added_sums(kind):
     K = mpsn.clique_complex(nx.gnp_random_graph(60, 0.3, seed=0), max_dim=2).to("cuda")
     h = torch.randn(K.count(1), 16, dtype=getattr(torch, kind), device="cuda", requires_grad=True)
     table = K.faces(2).clone()
-    prepare(table, K.count(1), h)
+    cofaces(table, K.count(1))
     weights = torch.randn_like(h)
     seen = []
     for faces in (K.faces(2), table):
         out = fn.upper(h, faces)
         seen.append((out, *torch.autograd.grad((out * weights).sum(), h)))
-    for sums, products in zip(*seen, strict=True):
-        torch.testing.assert_close(products, sums, rtol=1e-5, atol=1e-4)
+    for added, listed in zip(*seen, strict=True):
+        torch.testing.assert_close(listed, added, rtol=1e-5, atol=1e-4)

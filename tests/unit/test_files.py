@@ -1,5 +1,8 @@
 """Every file format, whole, damaged and empty."""
 
+import json
+import os
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -8,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpsn import clique_complex, clique_complexes
-from mpsn.datasets import read_graphs
+from mpsn.complexes.arrays import read_arrays
+from mpsn.datasets import files, read_graphs
 from mpsn.datasets.files import READERS
-from mpsn.errors import FileError
+from mpsn.errors import FileError, TooLargeError
 from mpsn.testing import graphs
 
 KARATE = nx.karate_club_graph()
@@ -23,6 +27,8 @@ def write(graph, path):
         nx.write_graph6(graph, path)
     elif suffix in (".s6", ".sparse6"):
         nx.write_sparse6(graph, path)
+    elif suffix == ".json":
+        path.write_text(json.dumps(nx.node_link_data(graph, edges="links")))
     elif suffix == ".graphml":
         nx.write_graphml(graph, path)
     elif suffix == ".npz":
@@ -51,6 +57,64 @@ def test_many_graphs_in_a_file(tmp_path, suffix, header):
     path = tmp_path / f"many{suffix}"
     path.write_bytes(b"".join(to_bytes(graph, header=header) for graph in items))
     assert list(clique_complexes(read_graphs(path))) == list(clique_complexes(items))
+
+
+@pytest.mark.parametrize("suffix", [".g6", ".s6"])
+@given(graph=graphs(max_nodes=70))
+def test_lines_are_read_as_networkx_reads_them(tmp_path_factory, suffix, graph):
+    path = write(graph, tmp_path_factory.mktemp("lines") / f"graph{suffix}")
+    read = nx.read_graph6 if suffix == ".g6" else nx.read_sparse6
+    assert clique_complex(read_graphs(path)[0], 1) == clique_complex(read(path), 1)
+
+
+def test_sizes_of_graph6_and_sparse6(tmp_path):
+    for n in (0, 1, 2, 62, 63, 64, 4096):
+        for suffix in (".g6", ".s6"):
+            path = write(nx.path_graph(n), tmp_path / f"path{suffix}")
+            assert clique_complex(read_graphs(path)[0], 1) == clique_complex(nx.path_graph(n), 1)
+    path.write_bytes(b":~~~~~~~~\n")  # 2^36 - 1 vertices, no edge
+    assert read_graphs(path)[0].num_nodes == 2**36 - 1
+    with pytest.raises(TooLargeError):
+        clique_complex(read_graphs(path)[0])
+
+
+def test_entities_and_doctypes_are_refused(tmp_path):
+    path = write(KARATE, tmp_path / "karate.graphml")
+    text = path.read_text()
+    start = text.index("<graphml")
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
+    for doctype in (bomb, '<!DOCTYPE x SYSTEM "file:///etc/passwd">'):
+        for encoding in ("utf-8", "utf-16"):
+            said = f'<?xml version="1.0" encoding="{encoding}"?>{doctype}{text[start:]}'
+            path.write_bytes(said.encode(encoding))
+            with pytest.raises(FileError, match="without a DOCTYPE"):
+                read_graphs(path)
+
+
+def test_archives_that_unpack_to_too_much(tmp_path):
+    path = tmp_path / "zeros.npz"
+    np.savez_compressed(path, edge_index=np.zeros((2, 10**7), np.int64))
+    with pytest.raises(TooLargeError, match="at most 1,000,000 bytes"):
+        read_arrays(path, 10**6)
+    assert path.stat().st_size < 10**6
+
+
+def test_large_files_and_odd_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MAX_PARSED", 10)
+    with pytest.raises(TooLargeError, match="at most 10 bytes"):
+        read_graphs(write(KARATE, tmp_path / "karate.graphml"))
+    os.mkfifo(tmp_path / "pipe.g6")
+    with pytest.raises(FileError, match="no plain file"):
+        read_graphs(tmp_path / "pipe.g6")
+
+
+def test_sparse_matrices_with_offsets_out_of_range(tmp_path):
+    path = tmp_path / "matrix.npz"
+    matrix = scipy.sparse.csr_array(np.eye(3))
+    matrix.indptr[:] = (0, 10**6, -5, 3)
+    scipy.sparse.save_npz(path, matrix)
+    with pytest.raises(FileError, match="damaged"):
+        read_graphs(path)
 
 
 def test_names_in_an_edge_list(tmp_path):
@@ -119,5 +183,5 @@ def test_other_endings_and_contents(tmp_path):
     with pytest.raises(FileError, match="damaged or of another kind"):
         read_graphs(tmp_path / "pickle.npz")
     (tmp_path / "folder.g6").mkdir()
-    with pytest.raises(FileError, match="Is a directory"):
+    with pytest.raises(FileError, match="got a folder"):
         read_graphs(tmp_path / "folder.g6")

@@ -10,7 +10,6 @@ import mpsn
 from mpsn import MPSNError
 from mpsn.datasets import strongly_regular
 from mpsn.nn.by_color import ColorClasses
-from mpsn.nn.functional.transposes import sum_bags
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.testing import complexes
 
@@ -52,14 +51,3 @@ def test_depth_must_fit():
     classes = ColorClasses(mpsn.clique_complex(nx.path_graph(3)), 2)
     with pytest.raises(MPSNError, match=r"Expected a SIN of 2 layers .*, got SIN\(.*layers=5"):
         classes.embed(SIN(SINConfig()), [1.0, 2.0, 3.0])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_sums_of_bags(dtype):
-    """In double precision by a loop of our own, against one by one; empty bags at any place."""
-    h, at = torch.randn(9, 3, dtype=dtype), torch.tensor([8, 0, 0, 3, 5])
-    starts = torch.tensor([0, 0, 2, 5, 5])
-    slow = [h[rows].sum(dim=0) for rows in (at[:0], at[:2], at[2:], at[:0], at[:0])]
-    torch.testing.assert_close(sum_bags(h, at, starts), torch.stack(slow))
-    assert sum_bags(h, at[:0], starts[:0]).shape == (0, 3)
-    assert sum_bags(h[:0], at[:0], torch.zeros(2, dtype=torch.int64)).tolist() == [[0] * 3] * 2

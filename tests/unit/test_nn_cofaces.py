@@ -1,4 +1,6 @@
-"""Face tables read the other way round, and the sums that go by them (single precision, CPU)."""
+"""Face tables read the other way round, and the sums that go by them."""
+
+import itertools
 
 import networkx as nx
 import pytest
@@ -9,6 +11,7 @@ from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.functional import cofaces as module
 from mpsn.nn.functional.cofaces import cofaces
+from mpsn.nn.functional.row_sums import sum_rows
 
 
 @pytest.fixture
@@ -20,26 +23,41 @@ def test_every_simplex_finds_its_cofaces(K):
     for k in range(1, K.dim + 1):
         table, count = K.faces(k), K.count(k - 1)
         above = cofaces(table, count)
-        ends = [*above.offsets[1:].tolist(), table.numel()]
-        for face, (start, end) in enumerate(zip(above.offsets.tolist(), ends, strict=True)):
+        for face, (start, end) in enumerate(itertools.pairwise(above.ptr.tolist())):
             expected = (table == face).any(1).nonzero().flatten()
             assert torch.equal(above.simplices[start:end], expected)
             assert (table.flatten()[above.places[start:end]] == face).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("batch", [(), (3,)])
-def test_sums_and_gradients_agree_with_double_precision(K, signed, batch):
-    """In double precision nothing is listed: rows are added one by one."""
+def test_sums_and_gradients_are_products_with_boundary_matrices(K, signed, batch, dtype):
     g = torch.Generator().manual_seed(0)
-    for kind, s in (("boundary", 1), ("coboundary", 3), ("lower", 2), ("upper", 2)):
-        h = torch.randn(K.count(s), *batch, 5, generator=g)
-        found = []
-        for x in (h.clone(), h.double()):
-            y = fn.aggregate(K, 2, kind, x.requires_grad_(), signed=signed)
-            (grad,) = torch.autograd.grad(y.square().sum(), x)
-            found.append((y.double(), grad.double()))
-        torch.testing.assert_close(*found, rtol=1e-5, atol=1e-4)
+    for k in range(1, K.dim + 1):
+        B = K.boundary_matrix(k, signed=signed).to_dense().to(dtype)
+        for kind, to, s, matrix in (("boundary", k, k - 1, B.T), ("coboundary", k - 1, k, B)):
+            h = torch.randn(K.count(s), *batch, 5, generator=g, dtype=dtype).requires_grad_()
+            y = fn.aggregate(K, to, kind, h, signed=signed)
+            expected = torch.tensordot(matrix, h, dims=1)
+            seen = [torch.autograd.grad(z.square().sum(), h)[0] for z in (y, expected)]
+            tolerance = 1e-4 if dtype == torch.float32 else 1e-12
+            torch.testing.assert_close(y, expected, rtol=tolerance, atol=tolerance)
+            torch.testing.assert_close(*seen, rtol=tolerance, atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_listed_rows(dtype, weighted):
+    """Against one by one; empty lists at any place."""
+    h, at = torch.randn(9, 3, dtype=dtype), torch.tensor([8, 0, 0, 3, 5])
+    ptr = torch.tensor([0, 0, 2, 5, 5, 5])
+    weights = torch.randn(5) if weighted else None
+    each = h[at] if weights is None else h[at] * weights[:, None].to(dtype)
+    slow = torch.stack([each[i:j].sum(dim=0) for i, j in itertools.pairwise(ptr.tolist())])
+    torch.testing.assert_close(sum_rows(h, at, ptr, weights), slow)
+    assert sum_rows(h, at[:0], ptr[:1]).shape == (0, 3)
+    assert sum_rows(h[:0], at[:0], torch.zeros(3, dtype=torch.int64)).tolist() == [[0] * 3] * 2
 
 
 def test_tables_are_read_once_while_they_live(K, monkeypatch):

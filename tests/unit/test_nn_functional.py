@@ -9,7 +9,6 @@ from mpsn import SimplicialComplex
 from mpsn.complexes import incidence_signs
 from mpsn.errors import LayerError, MPSNError
 from mpsn.nn import functional as fn
-from mpsn.nn.functional.transposes import prepare, prepared
 
 KINDS = ("boundary", "coboundary", "lower", "upper")
 
@@ -91,24 +90,6 @@ def test_every_simplex_gets_a_row_and_a_finite_one(K, kind, reduce):
         if k > 0 or kind in ("coboundary", "upper"):  # vertices hear a constant zero from below
             out.sum().backward()
             assert torch.isfinite(h.grad).all()
-
-
-@pytest.mark.parametrize("batch", [(), (3,)])
-def test_prepared_tables_give_the_same_sums_and_gradients(karate, batch):
-    xs = [x.requires_grad_() for x in features(karate, batch=batch)]
-    for k in range(1, karate.dim + 1):
-        below, count = xs[k - 1], karate.count(k - 1)
-        seen = []
-        for ready in (False, True):
-            table = karate.faces(k).clone()
-            if ready:
-                prepare(table, count, below)
-                assert prepared(table) is not None
-            sums = (fn.upper(below, table, reduce="mean"), fn.boundary(below, table))
-            total = sum(s.cos().sum() for s in (*sums, fn.coboundary(xs[k], table, count)))
-            seen.append((*sums, *torch.autograd.grad(total, (below, xs[k]))))
-        for plain, product in zip(*seen, strict=True):
-            torch.testing.assert_close(product, plain, rtol=1e-12, atol=1e-12)
 
 
 def test_unsigned_neighbours_do_not_cancel():

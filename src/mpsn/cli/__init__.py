@@ -9,15 +9,21 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli import experiments, graphs
+from mpsn.cli import experiments, graphs, models, show
 from mpsn.cli.reproduce import reproduce
 from mpsn.errors import MPSNError
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
 
-A short tour:
+A short tour, of your own graphs first, then of the paper:
 
-  mpsn lift graphs.g6                   how many triangles, holes, ... graphs have
+  mpsn show rook4x4 --plot rook.png     a graph as a simplicial complex
+
+  mpsn lift graphs.g6                   its triangles, holes, ... in numbers
+
+  mpsn fit cats/ dogs/ -o pets.mpsn     learn from two folders of graphs
+
+  mpsn predict pets.mpsn new/ -o p.csv  and tell what other graphs are
 
   mpsn distinguish rook4x4 shrikhande   which tests tell two graphs apart
 
@@ -34,7 +40,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help=TOUR,
 )
+app.command()(show.show)
 app.command()(graphs.lift)
+app.command()(models.fit)
+app.command()(models.predict)
 app.command()(graphs.distinguish)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(experiments.tune, name="tune")

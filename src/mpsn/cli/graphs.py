@@ -48,7 +48,7 @@ def lift(
     if as_json:
         print(json.dumps({"file": str(file), "graphs": rows, "seconds": seconds}))
         return
-    _print_rows(rows, f"{escape(file.name)}: {len(rows)} graph{'s' * (len(rows) != 1)}")
+    print_rows(rows, f"{escape(file.name)}: {len(rows)} graph{'s' * (len(rows) != 1)}")
     Console().print(f"lifted in {seconds:.3g} seconds")
 
 
@@ -87,7 +87,7 @@ def distinguish(
 
     names = [name.strip() for name in tests.split(",")]
     check_tests(names, max_dim)
-    first = _graphs_of(a)
+    first = graphs_of(a)
     if b is None:
         if len(first) < 2 or plot:
             raise GraphError(
@@ -97,7 +97,7 @@ def distinguish(
         _print_classes(a, first, names, max_dim, as_json)
         return
     pair = []
-    for name, found in ((a, first), (b, _graphs_of(b))):
+    for name, found in ((a, first), (b, graphs_of(b))):
         if len(found) != 1:
             raise GraphError(
                 f"Expected one graph in {name}, got {len(found)}; name that file alone."
@@ -120,7 +120,8 @@ def distinguish(
     Console().print(f"truth: {TRUTHS[result.isomorphic]}")
 
 
-def _graphs_of(name: str) -> "list[Graph]":
+def graphs_of(name: str) -> "list[Graph]":
+    """Return the graphs of a file, or a built-in graph."""
     from mpsn.datasets import read_graphs
     from mpsn.datasets.named import NAMED
 
@@ -190,7 +191,8 @@ def _plot(graphs: "list[Graph]", names: list[str], max_dim: int | None, file: Pa
             plt.close(figure)
 
 
-def _print_rows(rows: list[dict[str, Any]], title: str, most: int = 40) -> None:
+def print_rows(rows: list[dict[str, Any]], title: str, most: int = 40) -> None:
+    """Print a table with a row per graph, up to so many."""
     table = Table(title=title, title_justify="left")
     table.add_column("graph", justify="right")
     for name in rows[0]:

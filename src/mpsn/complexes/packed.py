@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mpsn.complexes.arrays import read_arrays
 from mpsn.complexes.batching import collate, cut_table, split, take
 from mpsn.complexes.checks import (
     INTEGERS,
@@ -23,7 +24,7 @@ from mpsn.complexes.checks import (
     check_orientation,
 )
 from mpsn.complexes.complex import SimplicialComplex
-from mpsn.errors import UNREADABLE, ComplexError, FileError
+from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError
 
 FORMAT = 1
 Index = slice | Sequence[int] | Tensor
@@ -126,7 +127,7 @@ class ComplexDataset(Sequence[SimplicialComplex]):
         if not target.parent.is_dir():
             raise FileError(f"Expected a folder {target.parent} to save to, found none; make it.")
         arrays: dict[str, Any] = {}
-        for name, tensor in _to_parts(self.union).items():
+        for name, tensor in to_parts(self.union).items():
             if tensor.dtype == torch.bfloat16:
                 raise ComplexError(
                     f"Expected {name} in a type of numpy's, got bfloat16; convert it."
@@ -146,13 +147,13 @@ class ComplexDataset(Sequence[SimplicialComplex]):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a dataset that :meth:`save` wrote, and check it as if it came from a stranger."""
         try:
-            with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                meta = json.loads(str(file["meta"]))
-                parts = {
-                    name: torch.from_numpy(file[name]) for name in file.files if name != "meta"
-                }
+            arrays = read_arrays(path)
+            meta = json.loads(str(arrays.pop("meta")))
+            parts = {name: torch.from_numpy(array) for name, array in arrays.items()}
         except FileNotFoundError as error:
             raise FileError(f"Expected a dataset at {path}, found no file.") from error
+        except TooLargeError:
+            raise
         except UNREADABLE as error:
             raise FileError(
                 f"Expected a dataset written by ComplexDataset.save, got {path}, which is damaged "
@@ -164,7 +165,7 @@ class ComplexDataset(Sequence[SimplicialComplex]):
                 f"read it with the mpsn version that wrote it."
             )
         try:
-            return cls(_from_parts(parts, meta))
+            return cls(from_parts(parts, meta))
         except UNREADABLE as error:
             raise FileError(f"Expected a sound dataset in {path}; {error}") from error
 
@@ -173,7 +174,8 @@ def _is_many(index: object) -> bool:
     return bool(getattr(index, "ndim", 0))  # arrays and tensors of one entry pass for an index
 
 
-def _to_parts(union: SimplicialComplex) -> dict[str, Tensor]:
+def to_parts(union: SimplicialComplex) -> dict[str, Tensor]:
+    """Return the tensors of a union by name."""
     named = {
         **{f"faces_{k}": t for k, t in enumerate(union._faces, 1)},
         **{f"ptr_{k}": t for k, t in enumerate(union._ptr)},
@@ -185,7 +187,9 @@ def _to_parts(union: SimplicialComplex) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in named.items() if tensor is not None}
 
 
-def _from_parts(parts: dict[str, Tensor], meta: dict[str, Any]) -> SimplicialComplex:
+def from_parts(parts: dict[str, Tensor], meta: dict[str, Any]) -> SimplicialComplex:
+    """Build a union from what :func:`to_parts` returned, or what a file says; checks it all."""
+
     def numbered(name: str, first: int = 0) -> list[Tensor | None]:
         last = max((int(key[len(name) :]) for key in parts if key.startswith(name)), default=-1)
         return [parts.get(f"{name}{k}") for k in range(first, last + 1)]

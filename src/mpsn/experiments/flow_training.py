@@ -71,7 +71,6 @@ def train(
 
     A seed fixes the first weights and the order of the flows. Accuracies are in percent: those in
     ``metrics`` of the trained network; on the curve, ``train`` is measured as the epoch goes along.
-    On a GPU the products of matrices are rounded to TF32 on their way in.
 
     Args:
         make: Makes a network with random weights.
@@ -89,22 +88,6 @@ def train(
     flow_nets = [net for net in nets if isinstance(net, EdgeFlowNet)]
     fast = len(flow_nets) == len(nets)
     stack = EdgeFlowStack(flow_nets, K) if fast else SideBySide(nets, K)
-    precision = torch.get_float32_matmul_precision()
-    if place.device.type == "cuda":
-        torch.set_float32_matmul_precision("high")
-    try:
-        return _train(stack, data, training, seeds, place)
-    finally:
-        torch.set_float32_matmul_precision(precision)
-
-
-def _train(
-    stack: EdgeFlowStack | SideBySide,
-    data: FlowDataset,
-    training: Training,
-    seeds: Sequence[int],
-    place: Place,
-) -> list[Run]:
     sets = {
         name: _part(data, which, place.device)
         for name, which in (("train", data.train), ("test", ~data.train))

@@ -35,7 +35,7 @@ class LogisticConfig:
     """Settings of a logistic regression."""
 
     reads: Literal["size", "ends", "flow"]
-    """|x| on edges, B₁x on vertices, or x in the reference orientation, which is not invariant."""
+    """Absolute x on edges, B₁x on vertices, or x in the reference orientation (not invariant)."""
     C: float = 1.0
     """Inverse strength of the penalty."""
 

@@ -133,21 +133,28 @@ def work(job: Job, place: Place) -> list[Run]:
 
 
 def build(config: SRConfig, seed: int, max_dim: int) -> SIN | MLPSum | GIN:
-    """Return the network with the random weights of a seed, by torch's default initialisation."""
+    """Return the network with the random weights of a seed, by torch's default initialisation.
+
+    They are drawn in the precision of the network, as in the authors' code.
+    """
+    network: SIN | MLPSum | GIN
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network: SIN | MLPSum | GIN
         if config.sin is not None:
             network = SIN(replace(config.sin, max_dim=max_dim))
         elif config.mlp_sum is not None:
             network = MLPSum(replace(config.mlp_sum, max_dim=max_dim))
         else:
             network = GIN(config.gin or GINConfig())
+        network = network.to(getattr(torch, config.dtype)).eval()
+        torch.manual_seed(seed)
+        for module in network.modules():
+            if isinstance(module, torch.nn.Linear):
+                module.reset_parameters()
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if not name.startswith("readout"):
                 parameter.mul_(config.gain)
-    return network.to(getattr(torch, config.dtype)).eval()
+    return network
 
 
 def embed(
@@ -195,8 +202,8 @@ def _side_by_side(
     function: Callable[[slice], list[Tensor]], parts: list[slice], device: torch.device
 ) -> Iterator[list[Tensor]]:
     """Apply a function to all parts, each in one thread: results do not depend on their number."""
-    threads = torch.get_num_threads() if device.type == "cpu" else 1
-    pool = ThreadPoolExecutor(threads)
+    threads = torch.get_num_threads()
+    pool = ThreadPoolExecutor(threads if device.type == "cpu" else 1)
     torch.set_num_threads(1)
     try:
         yield from pool.map(function, parts)

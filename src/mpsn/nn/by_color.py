@@ -13,7 +13,6 @@ from mpsn.nn.conv import SINConv
 from mpsn.nn.functional.row_sums import sum_rows
 from mpsn.nn.functional.transposes import others
 from mpsn.nn.models import SIN
-from mpsn.nn.readout import pool
 from mpsn.wl import swl
 
 
@@ -24,14 +23,14 @@ class Round(NamedTuple):
         own: The color before of every color, (m_k,).
         faces: The colors before of the faces of every color, (m_k, k+1).
         senders: For every color, the leave-one-out messages it receives, as rows of the table of
-            (m_{k+1}, k+2) such messages; the rows of color c are ``starts[c]`` up to the next.
-        starts: Where the rows of each color start in ``senders``, (m_k,).
+            (m_{k+1}, k+2) such messages; the rows of color c are ``ptr[c]`` up to the next.
+        ptr: Where the rows of each color start in ``senders``, and the end, (m_k + 1,).
     """
 
     own: list[Tensor]
     faces: list[Tensor]
     senders: list[Tensor]
-    starts: list[Tensor]
+    ptr: list[Tensor]
 
 
 class ColorClasses:
@@ -72,7 +71,7 @@ class ColorClasses:
         own = [ids[at] for ids, at in zip(before, first, strict=True)]
         faces = [first[0].new_empty((len(first[0]), 0))]
         faces += [before[k - 1][K.faces(k)[first[k]]] for k in range(1, K.dim + 1)]
-        senders, starts = [], []
+        senders, lists = [], []
         for k, (incidences, ptr) in enumerate(cofaces):
             sizes = ptr.diff()[first[k]]
             ends = sizes.cumsum(0)
@@ -83,8 +82,8 @@ class ColorClasses:
             # The representative of the co-face's color has a face of the receiver's color too.
             column = (faces[k + 1][coface] == own[k][owner][:, None]).to(torch.int8).argmax(dim=1)
             senders.append(coface * (k + 2) + column)
-            starts.append(ends - sizes)
-        return Round(own, faces, senders, starts)
+            lists.append(nnf.pad(ends, (1, 0)))
+        return Round(own, faces, senders, lists)
 
     @torch.inference_mode()
     def embed(self, model: SIN, values: list[float]) -> Tensor:
@@ -109,26 +108,32 @@ class ColorClasses:
             assert isinstance(conv, SINConv)
             hs = self._layer(conv, step, hs)
             if model.config.jump or conv is model.convs[-1]:
-                layers.append([h[at] for h, at in zip(hs, ids, strict=True)])
-        readout, missing = model.readout, like.new_zeros((0, model.config.hidden))
-        pooled = [
-            [pool(self.K, k, xs[k] if k < len(xs) else missing, readout.reduce) for xs in layers]
-            for k in readout.dims
-        ]
-        return readout.combine([torch.cat(parts, dim=1) for parts in pooled])
+                layers.append([self._pool(k, hs, ids, model) for k in model.readout.dims])
+        return model.readout.combine(
+            [torch.cat(parts, dim=1) for parts in zip(*layers, strict=True)]
+        )
+
+    def _pool(self, k: int, hs: list[Tensor], ids: list[Tensor], model: SIN) -> Tensor:
+        ptr = self.K.ptr(k)
+        if k > self.K.dim:
+            return hs[0].new_zeros((len(ptr) - 1, hs[0].shape[1]))
+        total = sum_rows(hs[k], ids[k], ptr)  # (C, F)
+        if model.readout.reduce == "mean":
+            return total / ptr.diff().clamp(min=1)[:, None]
+        return total
 
     def _layer(self, conv: SINConv, step: Round, hs: list[Tensor]) -> list[Tensor]:
         out = []
         for k, (own, faces) in enumerate(zip(step.own, step.faces, strict=True)):
-            low, up = conv.own(k, hs[k][own])
+            low, up = conv.own(k, hs[k].index_select(0, own))
             if k > 0:
-                low = low + fn.boundary(hs[k - 1], faces)
+                low = fn.boundary(hs[k - 1], faces).add_(low)
             if k < self.K.dim:
                 messages = others(
                     conv.messages(k, hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1])
                 )
                 table = torch.stack(messages, dim=1).flatten(0, 1)  # ((k+2) m_{k+1}, F)
-                up = up + sum_rows(table, step.senders[k], step.ptr[k])
+                up = sum_rows(table, step.senders[k], step.ptr[k]).add_(up)
             out.append(conv.update(k, low, up))
         return out
 

@@ -7,10 +7,11 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
+from mpsn.nn.elu import ELU
 
 Activation = Callable[[Tensor], Tensor]
 ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
-    "elu": torch.nn.ELU,
+    "elu": ELU,
     "id": torch.nn.Identity,
     "relu": torch.nn.ReLU,
     "tanh": torch.nn.Tanh,

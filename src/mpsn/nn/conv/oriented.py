@@ -17,7 +17,7 @@ class OrientedConv(torch.nn.Module):
             + \sum_{\delta \in N_\uparrow(\sigma)} W_2 h_\delta o_{\sigma\delta}\Bigr)
 
     With odd ψ and no bias the layer is orientation equivariant (Theorem 14). Unsigned and with
-    |x| as input it is the L₀-inv layer, without ``upper`` that of the GNN.
+    the absolute value as input it is the L₀-inv layer, without ``upper`` that of the GNN.
 
     Args:
         in_channels: Width F of the input.

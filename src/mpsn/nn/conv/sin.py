@@ -121,7 +121,7 @@ class SINConv(torch.nn.Module):
             return fn.gather(h, faces)
         dense = self.message[k]
         p, q = fn.split_linear([h, coface], dense.weight, dense.bias)  # type: ignore[arg-type]
-        q = q if at is None else q[at]
+        q = q if at is None else q.index_select(0, at)
         return [self.act(m.add_(q)) for m in fn.gather(p, faces)]
 
     def update(self, k: int, low: Tensor, up: Tensor) -> Tensor:

@@ -43,8 +43,9 @@ def sum_rows(h: Tensor, at: Tensor, ptr: Tensor, weights: Tensor | None = None) 
     elif h.is_cpu and h.dtype == torch.float64:
         out = flat.new_empty(n, flat.shape[1])
         some = flat.new_empty(0) if weights is None else weights
-        arrays = [t.detach().numpy() for t in (flat, at, ptr, some)]
-        row_sums_cpu.sum_rows(*arrays, out.numpy())
+        row_sums_cpu.sum_rows(
+            flat.detach().numpy(), at.numpy(), ptr.numpy(), some.detach().numpy(), out.numpy()
+        )
     if out is None:
         out = nnf.embedding_bag(at, flat, ptr[:-1], mode="sum", per_sample_weights=weights)
     return out.view(n, *h.shape[1:])

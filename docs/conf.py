@@ -1,0 +1,71 @@
+"""The site: ``make docs`` builds it into out/docs, without a network and without warnings."""
+
+import re
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
+
+import mpsn
+
+LOG = getLogger(__name__)
+
+project = "mpsn"
+author = copyright = "The mpsn developers"
+release = version = mpsn.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True, "exclude-members": "extra_repr"}
+napoleon_custom_sections = [("Shapes", "params_style")]
+napoleon_use_ivar = True
+
+nitpicky = True
+nitpick_ignore_regex = [
+    # Types of other libraries: looking them up would take a network.
+    (
+        "py:.*",
+        r"(collections|hypothesis|matplotlib|networkx|numpy|nx|os|pathlib|sklearn|torch\w*)\..*",
+    ),
+    ("py:.*", r"Axes|Figure|mpsn\.experiments\.\w+\.T"),  # two of those, and type variables
+]
+
+html_theme = "furo"
+html_title = "mpsn"
+html_math_renderer = "mathml"
+html_copy_source = False
+
+
+def _mathml(translator: Any, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers read themselves: no script from elsewhere."""
+    text = re.sub(r"\\[bB]ig(?![a-z])", "", node.astext())  # sizes that docutils does not know
+    try:
+        translator.body.append(tex2mathml(text, as_block=isinstance(node, nodes.math_block)))
+    except MathError as error:
+        LOG.warning("formula: %s", error, location=node)
+    raise nodes.SkipNode
+
+
+def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator, and names of fields without a text."""
+    field = str(getattr(obj, "__doc__", "")).startswith("Alias for field number")
+    return True if field or re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
+def _colon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Keep napoleon from taking words before a colon, in the text of an attribute, for a type."""
+    if what == "attribute":
+        lines[:] = [line.replace(": ", " \N{EN DASH} ") for line in lines]
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx about all three."""
+    app.connect("autodoc-process-docstring", _colon, priority=400)  # before napoleon's
+    app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))  # type: ignore[arg-type]
+    app.connect("autodoc-skip-member", _skip)

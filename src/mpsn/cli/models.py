@@ -1,0 +1,183 @@
+"""Commands on models: fit, predict."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from mpsn.cli.output import AsJson
+from mpsn.errors import FileError, GraphError
+
+if TYPE_CHECKING:
+    from mpsn.datasets.collections import GraphCollection, Item
+
+Data = Annotated[
+    list[Path], typer.Argument(help="Graphs: a folder per class, a folder, a file, a TU zip.")
+]
+Labels = Annotated[Path | None, typer.Option(help="CSV of labels: names of graphs come first.")]
+Unsafe = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-pickle",
+        help="Read .pt files, which are pickles: that runs any code their writer put in.",
+    ),
+]
+CHUNK = 1000  # graphs predicted at a time
+
+
+def fit(
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to save the model.")],
+    target: Annotated[
+        str | None,
+        typer.Option(help="What to predict: a column of the CSV, or an attribute of the graphs."),
+    ] = None,
+    labels: Labels = None,
+    regress: Annotated[bool, typer.Option(help="Predict numbers, not classes.")] = False,
+    max_dim: Annotated[int, typer.Option(help="Largest dimension of a simplex.")] = 2,
+    epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    unsafe_pickle: Unsafe = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model on your own graphs, and save it.
+
+    DATA is one of: two or more folders of graph files (GraphML, graph6, JSON, ...), each a class;
+    one folder of graph files with a CSV of labels in it; a file of many graphs; a zip file or
+    folder of the TU collection. A part of the graphs is held out to know when to stop.
+
+    Example: mpsn fit cats/ dogs/ --out model.mpsn
+
+    Example: mpsn fit molecules/ --labels molecules.csv --target soluble --out model.mpsn
+    """
+    from mpsn.datasets.collections import read_collection
+    from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
+
+    if not out.parent.is_dir():
+        raise FileError(
+            f"Expected a folder {out.parent} to save the model in, found none; make it."
+        )
+    found = read_collection(data, target=target, labels=labels, unsafe_pickle=unsafe_pickle)
+    with Console(stderr=True).status(f"reading {escape(found.kind)}"):
+        graphs, y = _with_labels(found)
+    if not regress and len(set(y)) > 20 and len(set(y)) > len(y) // 2:
+        raise GraphError(
+            f"Expected classes as labels, got {len(set(y))} different ones for {len(y)} graphs; "
+            f"add --regress to predict numbers."
+        )
+    kind = SimplicialRegressor if regress else SimplicialClassifier
+    model = kind(
+        max_dim=max_dim, epochs=epochs, device=device, random_state=seed, verbose=not as_json
+    )
+    model.fit(graphs, y)
+    model.save(out)
+    if as_json:
+        best = model.history_.best
+        values: dict[str, Any] = {
+            "model": str(out),
+            "data": found.kind,
+            "graphs": len(graphs),
+            "features": model.features_.describe(),
+            "epochs": len(model.history_.train),
+            "validation_loss": model.history_.valid[best] if model.history_.valid else None,
+        }
+        print(json.dumps(values))
+        return
+    print(model.summary())
+    print(f"saved: {out}")
+
+
+def _with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:
+    graphs, y = [], []
+    for name, graph, label in found:
+        if label is None:
+            raise GraphError(
+                f"Expected a label for every graph, got none for {name}; give a CSV with --labels, "
+                f"a folder per class, or name an attribute of the graphs with --target."
+            )
+        graphs.append(graph)
+        y.append(label)
+    return graphs, y
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model that `mpsn fit` saved.")],
+    data: Data,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV to write; else printed.")
+    ] = None,
+    unsafe_pickle: Unsafe = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the classes or numbers of graphs, as a CSV or a line of JSON each.
+
+    Graphs are read, predicted and written a thousand at a time, so that any number of them will do.
+
+    Example: mpsn predict model.mpsn new_graphs/ -o predictions.csv
+    """
+    from mpsn.datasets.collections import read_collection
+    from mpsn.estimators import EdgeFlowClassifier, load
+
+    estimator = load(model)
+    if isinstance(estimator, EdgeFlowClassifier):
+        raise GraphError(f"Expected a model of graphs, got one of edge flows in {model}.")
+    items = iter(read_collection(data, unsafe_pickle=unsafe_pickle))
+    done = 0
+    with _writing(out) as file, Console(stderr=True).status("predicting") as status:
+        writer = csv.writer(file)
+        while chunk := list(islice(items, CHUNK)):
+            rows = _predictions(estimator, chunk)
+            if as_json:
+                file.writelines(json.dumps(row) + "\n" for row in rows)
+            else:
+                if not done:
+                    writer.writerow(rows[0])
+                writer.writerows(row.values() for row in rows)
+            done += len(chunk)
+            status.update(f"predicting: {done} graphs")
+    if out:
+        print(f"{done} predictions: {out}", file=sys.stderr if as_json else sys.stdout)
+
+
+def _predictions(estimator: Any, items: "list[Item]") -> list[dict[str, Any]]:
+    names, graphs = [name for name, _, _ in items], [graph for _, graph, _ in items]
+    if hasattr(estimator, "predict_proba"):
+        chances = estimator.predict_proba(graphs)
+        best = estimator.classes_[chances.argmax(axis=1)].tolist()
+        keys = [f"probability of {name}" for name in estimator.classes_]
+        extra = [
+            dict(zip(keys, (round(p, 6) for p in row), strict=True)) for row in chances.tolist()
+        ]
+    else:
+        best = estimator.predict(graphs).tolist()
+        extra = [{} for _ in best]
+    return [
+        {"graph": name, "prediction": value, **more}
+        for name, value, more in zip(names, best, extra, strict=True)
+    ]
+
+
+@contextmanager
+def _writing(out: Path | None) -> Iterator[TextIO]:
+    """Write to a file, which is there only when it is whole, or to the screen."""
+    if out is None:
+        yield sys.stdout
+        return
+    part = out.with_name(f".{out.name}.part")
+    try:
+        with part.open("w", newline="", encoding="utf-8") as file:
+            yield file
+        part.replace(out)
+    except OSError as error:
+        raise FileError(f"Expected to write predictions to {out}, got {error}.") from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,132 @@
+"""`mpsn fit`, `predict` and `show` as a user runs them."""
+
+import csv
+import json
+
+import networkx as nx
+import pytest
+
+from mpsn.cli import models
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Return two folders of GraphML files, one a class."""
+    root = tmp_path_factory.mktemp("graphs")
+    for name, p in (("thin", 0.2), ("thick", 0.7)):
+        (root / name).mkdir()
+        for i in range(12):
+            graph = nx.gnp_random_graph(8, p, seed=i)
+            nx.write_graphml(graph, root / name / f"{i:02}.graphml")
+    return root
+
+
+@pytest.fixture
+def saved(mpsn, folders):
+    path = folders / "model.mpsn"
+    if not path.exists():
+        code, out, _ = mpsn(
+            "fit",
+            folders / "thin",
+            folders / "thick",
+            "-o",
+            path,
+            "--epochs",
+            15,
+            "--device",
+            "cpu",
+        )
+        assert code == 0
+        assert "fitted to 24 graphs" in out
+        assert f"saved: {path}" in out
+    return path
+
+
+def test_two_folders_to_predictions(mpsn, folders, saved, tmp_path):
+    table = tmp_path / "predictions.csv"
+    code, out, _ = mpsn("predict", saved, folders / "thick", "-o", table)
+    assert code == 0
+    assert "12 predictions" in out
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["graph"] for row in rows] == [f"{i:02}.graphml" for i in range(12)]
+    assert sum(row["prediction"] == "thick" for row in rows) >= 11
+    assert float(rows[0]["probability of thick"]) > 0.5
+    assert [p.name for p in tmp_path.iterdir()] == ["predictions.csv"]
+
+
+def test_lines_of_json_and_chunks(mpsn, folders, saved, monkeypatch):
+    code, whole, _ = mpsn("predict", saved, folders, "--json")
+    assert code == 0
+    rows = [json.loads(line) for line in whole.splitlines()]
+    assert len(rows) == 24
+    assert set(rows[0]) == {"graph", "prediction", "probability of thick", "probability of thin"}
+    monkeypatch.setattr(models, "CHUNK", 5)
+    _, parts, _ = mpsn("predict", saved, folders, "--json")
+    again = [json.loads(line) for line in parts.splitlines()]
+    assert [row["prediction"] for row in again] == [row["prediction"] for row in rows]
+
+
+def test_numbers_from_a_table(mpsn, tmp_path):
+    lines = [nx.to_graph6_bytes(nx.path_graph(n), header=False) for n in range(2, 14)]
+    (tmp_path / "paths.g6").write_bytes(b"".join(lines))
+    rows = "".join(f"paths.g6:{i},{i / 2}\n" for i in range(12))
+    (tmp_path / "labels.csv").write_text(f"graph,length\n{rows}")
+    command = ["fit", tmp_path / "paths.g6", "--labels", tmp_path / "labels.csv", "--target"]
+    options = ["--out", tmp_path / "m.mpsn", "--epochs", 2, "--json"]
+    code, out, _ = mpsn(*command, "length", "--regress", *options)
+    assert code == 0
+    assert json.loads(out)["graphs"] == 12
+    code, out, _ = mpsn("predict", tmp_path / "m.mpsn", tmp_path / "paths.g6")
+    assert code == 0
+    assert out.splitlines()[0] == "graph,prediction"
+    assert len(out.splitlines()) == 13
+    code, _, err = mpsn(*command, "lenth", *options)
+    assert code == 2
+    assert "Did you mean length?" in err
+
+
+def test_show_a_model_and_an_explanation(mpsn, folders, saved, tmp_path):
+    code, out, _ = mpsn("show", saved)
+    assert code == 0
+    assert "classes thick (12), thin (12)" in out
+    graph = folders / "thin" / "00.graphml"
+    code, out, _ = mpsn("show", saved, "--graph", graph, "--plot", tmp_path / "why.png")
+    assert code == 0
+    assert "all of dimension 0" in out
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+    code, out, _ = mpsn("show", saved, "--graph", "prism", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert len(found["dimensions"]) == 3
+    assert len(found["simplices"]) == 10
+
+
+def test_show_graphs(mpsn, tmp_path):
+    code, out, _ = mpsn("show", "rook4x4", "--plot", tmp_path / "rook.png")
+    assert code == 0
+    assert "16 48 32 8" in out
+    assert (tmp_path / "rook.png").exists()
+    code, out, _ = mpsn("show", "hexagon", "--json")
+    assert json.loads(out)["graphs"] == [{"simplices": [6, 6], "holes": [1, 1]}]
+
+
+def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path):
+    (tmp_path / "empty").mkdir()
+    lonely = tmp_path / "lonely.g6"
+    nx.write_graph6(nx.path_graph(3), lonely)
+    for arguments, match in [
+        (["fit", folders / "thn", "-o", tmp_path / "m"], "Did you mean thin?"),
+        (["fit", folders / "thin", "-o", tmp_path / "m"], "a label for every graph, got none for"),
+        (["fit", folders, "-o", tmp_path / "no" / "m"], "to save the model in"),
+        (["predict", tmp_path / "none", folders], "Expected a model file"),
+        (["predict", lonely, folders], "damaged or of another kind"),
+        (["predict", saved, lonely, "-o", tmp_path / "no" / "p.csv"], "Expected to write"),
+        (["show", "hexagn"], "Did you mean hexagon?"),
+        (["show", tmp_path / "empty"], "a folder without runs"),
+        (["show", saved, "--plot", "x.png"], "Expected --graph"),
+    ]:
+        code, out, err = mpsn(*arguments)
+        assert (code, out) == (2, "")
+        assert match in err
+        assert err.count("\n") == 1

@@ -1,0 +1,336 @@
+"""The estimators as a user meets them: any kind of graph in, sound predictions out."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from torch_geometric.utils import from_networkx
+
+import mpsn
+from mpsn.errors import GraphError, LayerError, MPSNError
+from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor, load
+from mpsn.estimators.explain import without
+from mpsn.estimators.training import hold_out
+
+GRAPHS = [nx.gnp_random_graph(10, p, seed=i) for i in range(15) for p in (0.2, 0.6)]
+NAMES = ["thin", "thick"] * 15
+EDGES = [graph.number_of_edges() for graph in GRAPHS]
+QUICK = {"hidden": 8, "epochs": 12, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SimplicialClassifier(**QUICK).fit(GRAPHS, NAMES)
+
+
+def test_classes_are_learned(model):
+    assert model.classes_.tolist() == ["thick", "thin"]
+    assert model.score(GRAPHS, NAMES) > 0.9
+    chances = model.predict_proba(GRAPHS)
+    assert chances.shape == (30, 2)
+    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
+    assert (model.classes_[chances.argmax(axis=1)] == model.predict(GRAPHS)).all()
+    assert model.predict([]).shape == (0,)
+    new = [nx.gnp_random_graph(10, p, seed=99) for p in (0.2, 0.6)]
+    assert model.predict(new).tolist() == ["thin", "thick"]
+
+
+def test_every_kind_of_graph_gives_the_same(model, tmp_path):
+    graph = GRAPHS[3]
+    nx.write_graphml(graph, tmp_path / "graph.graphml")
+    nx.write_graph6(graph, tmp_path / "graph.g6")
+    kinds = [
+        graph,
+        from_networkx(graph),
+        mpsn.clique_complex(graph, 2),
+        mpsn.clique_complex(graph, 3),
+        nx.to_scipy_sparse_array(graph),
+        tmp_path / "graph.graphml",
+        str(tmp_path / "graph.g6"),
+    ]
+    chances = model.predict_proba(kinds)
+    np.testing.assert_allclose(chances, chances[:1].repeat(len(kinds), axis=0), rtol=1e-5)
+    packed = mpsn.clique_complexes(GRAPHS, 2)
+    np.testing.assert_allclose(model.predict_proba(packed), model.predict_proba(GRAPHS), rtol=1e-4)
+
+
+def test_predictions_do_not_depend_on_the_company_of_a_graph(model):
+    together = model.predict_proba(iter(GRAPHS))
+    alone = np.concatenate([model.predict_proba([graph]) for graph in GRAPHS])
+    np.testing.assert_allclose(together, alone, rtol=1e-3, atol=1e-6)
+
+
+def test_the_same_seed_gives_the_same_model(model):
+    torch.manual_seed(123)
+    before = torch.get_rng_state()
+    again = clone(model).fit(GRAPHS, NAMES)
+    assert torch.equal(before, torch.get_rng_state())
+    assert (again.predict_proba(GRAPHS) == model.predict_proba(GRAPHS)).all()
+    other = clone(model).set_params(random_state=1).fit(GRAPHS, NAMES)
+    assert (other.predict_proba(GRAPHS) != model.predict_proba(GRAPHS)).any()
+
+
+def test_training_stops_early_and_keeps_the_best(model):
+    noise = np.random.default_rng(0).integers(0, 2, 60)
+    graphs = [nx.gnp_random_graph(8, 0.4, seed=i) for i in range(60)]
+    settings = {"hidden": 8, "epochs": 60, "patience": 3, "device": "cpu", "validation": 0.2}
+    noisy = SimplicialClassifier(**settings).fit(graphs, noise)
+    history = noisy.history_
+    assert len(history.valid) == len(history.train) == history.best + 1 + 3 < 60
+    assert history.valid[history.best] == min(history.valid)
+    # the weights are those of that epoch
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))
+    _, held = hold_out(60, 0.2, noise, seed)
+    logits = torch.from_numpy(noisy._outputs([graphs[i] for i in held]))
+    loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(noise)[held])
+    assert float(loss) == pytest.approx(min(history.valid), rel=1e-4)
+
+
+def test_hold_out_takes_a_part_of_each_class():
+    classes = np.repeat([0, 1, 2], [50, 20, 2])
+    fit, held = hold_out(72, 0.1, classes, 0)
+    assert sorted([*fit.tolist(), *held.tolist()]) == list(range(72))
+    assert np.bincount(classes[held]).tolist() == [5, 2, 1]
+    assert len(hold_out(19, 0.5, None, 0)[1]) == 0  # too few
+    assert len(hold_out(40, 0.25, None, 0)[1]) == 10
+
+
+def test_class_weights_pull_towards_rare_classes():
+    graphs = [nx.gnp_random_graph(8, 0.4, seed=i) for i in range(40)]
+    y = np.arange(40) % 8 == 0
+    chances = []
+    for weight in (None, {False: 1, True: 50}):
+        model = SimplicialClassifier(class_weight=weight, **QUICK).fit(graphs, y)
+        chances.append(model.predict_proba(graphs)[:, 1].mean())
+    assert chances[1] > chances[0] + 0.2
+
+
+def test_numbers_are_learned():
+    settings = {"device": "cpu", "hidden": 16, "epochs": 60}
+    model = SimplicialRegressor(**settings).fit(GRAPHS, EDGES)
+    assert model.predict(GRAPHS).shape == (30,)
+    assert model.score(GRAPHS, EDGES) > 0.5
+    both = np.stack([EDGES, np.negative(EDGES)], axis=1)
+    assert SimplicialRegressor(**QUICK).fit(GRAPHS, both).predict(GRAPHS[:3]).shape == (3, 2)
+    for wrong in (["a"] * 30, [np.nan] * 30):
+        with pytest.raises(MPSNError, match="Expected"):
+            model.fit(GRAPHS, wrong)
+
+
+def test_cross_validation_and_targets_found_in_the_graphs():
+    scores = cross_val_score(SimplicialClassifier(**QUICK), GRAPHS, NAMES, cv=2)
+    assert scores.shape == (2,)
+    data = [from_networkx(graph) for graph in GRAPHS]
+    for i, item in enumerate(data):
+        item.y = torch.tensor(i % 2)
+    found = SimplicialClassifier(**QUICK).fit(data)
+    assert found.classes_.tolist() == [0, 1]
+    with pytest.raises(GraphError, match="pass y"):
+        SimplicialClassifier(**QUICK).fit(GRAPHS)
+
+
+def painted(seed, values):
+    """Return a random graph whose vertices have attributes."""
+    graph = nx.gnp_random_graph(6, 0.5, seed=seed)
+    for vertex in graph:
+        graph.nodes[vertex].update({name: value(vertex) for name, value in values.items()})
+    return graph
+
+
+def test_the_rule_for_features():
+    def rule_of(graphs, **settings):
+        return SimplicialClassifier(**{**QUICK, "epochs": 1}, **settings).fit(
+            graphs, [0, 1] * (len(graphs) // 2)
+        )
+
+    values = {"color": lambda v: "red" if v % 2 else "blue", "mass": lambda v: v / 3}
+    values["name"] = lambda v: f"vertex {v} of {np.random.default_rng(v).random()}"
+    graphs = [painted(i, values) for i in range(4)]
+    for i, graph in enumerate(graphs):  # more names than kinds
+        for v in graph:
+            graph.nodes[v]["name"] += f" in {i}" * (v < 9)
+    many = [painted(i, {**values, "name": lambda v, i=i: f"{i} {v}"}) for i in range(20)]
+    found = rule_of(many).features_
+    assert found.source == "attributes"
+    assert [(c.name, len(c.kinds)) for c in found.columns] == [("color", 2), ("mass", 0)]
+    assert found.left_out == ("name",)
+    assert found.width == 3
+    only = rule_of(graphs, features=["mass"]).features_
+    assert only.width == 1
+    mass = [v / 3 for v in range(6)]
+    assert only.columns[0].mean == pytest.approx(np.mean(mass))
+    assert only.columns[0].scale == pytest.approx(np.std(mass))
+    assert rule_of(graphs, features="degree").features_.source == "degree"
+    assert rule_of(graphs, features="constant").n_features_in_ == 1
+    data = [from_networkx(nx.path_graph(3)) for _ in range(4)]
+    for item in data:
+        item.x = torch.tensor([[0.0, 5], [1, 6], [0, 7]])
+    assert [c.scale for c in rule_of(data).features_.columns] == [1, pytest.approx((2 / 3) ** 0.5)]
+    for item in data:
+        item.x = torch.tensor([[4], [7], [4]])
+    assert rule_of(data).features_.columns[0].kinds == (4, 7)
+    with pytest.raises(GraphError, match="attribute 'weight' on all vertices"):
+        rule_of(graphs, features=["weight"])
+    with pytest.raises(GraphError, match=r"write \['color'\]"):
+        rule_of(graphs, features="color")
+
+
+def test_new_degrees_and_kinds_at_prediction():
+    model = SimplicialClassifier(**QUICK).fit([nx.path_graph(4), nx.cycle_graph(5)] * 4, [0, 1] * 4)
+    assert model.features_.degrees == (1, 2)
+    assert model.predict([nx.star_graph(7)]).shape == (1,)  # degree 7 counts as 2
+    colored = [painted(i, {"color": lambda v: "red"}) for i in range(4)]
+    model = SimplicialClassifier(**QUICK).fit(colored, [0, 1, 0, 1])
+    assert model.predict([painted(9, {"color": lambda v: "green"})]).shape == (1,)
+    with pytest.raises(GraphError, match="attribute 'color'"):
+        model.predict([nx.path_graph(3)])
+
+
+def test_odd_graphs(model):
+    odd = [nx.empty_graph(1), nx.path_graph(2), nx.Graph([(0, 0)]), nx.DiGraph([(0, 1), (1, 0)])]
+    assert np.isfinite(model.predict_proba(odd)).all()
+    assert np.isfinite(model.predict_proba([nx.empty_graph(0)])).all()
+
+
+def test_wrong_input_is_said(model):
+    with pytest.raises(NotFittedError):
+        SimplicialClassifier().predict(GRAPHS)
+    for graphs, y, match in [
+        (GRAPHS, NAMES[:5], "30 graphs and 5 targets"),
+        ([], [], "0 graphs"),
+        (GRAPHS, ["same"] * 30, "at least two classes"),
+        ([1] * 30, NAMES, "Expected a graph"),
+    ]:
+        with pytest.raises(MPSNError, match=match):
+            SimplicialClassifier(**QUICK).fit(graphs, y)
+    for settings, error in [
+        ({"hidden": 0}, LayerError),
+        ({"readout": "max"}, LayerError),
+        ({"epochs": 0}, MPSNError),
+        ({"validation": 1.5}, MPSNError),
+        ({"device": "tpu9"}, MPSNError),
+        ({"learning_rate": 0}, MPSNError),
+    ]:
+        with pytest.raises(error, match="Expected"):
+            SimplicialClassifier(**{**QUICK, **settings}).fit(GRAPHS, NAMES)
+    with pytest.raises(GraphError, match="put it into a list"):
+        model.predict(GRAPHS[0])
+
+
+def test_the_summary_says_what_was_built(model):
+    text = model.summary()
+    for part in ("fitted to 30 graphs", "thick (15), thin (15)", "the degree, one-hot", "held out"):
+        assert part in text
+    few = SimplicialClassifier(**QUICK).fit(GRAPHS[:6], NAMES[:6])
+    assert "none held out: too few graphs" in few.summary()
+
+
+def test_gradients_times_inputs(model):
+    found = model.explain(GRAPHS[1], "thick")
+    K = found.complex
+    assert [len(part) for part in found.contributions] == list(K.counts)
+    assert found.by_dimension == pytest.approx([float(p.sum()) for p in found.contributions])
+    # against finite differences: scale the features of one simplex a little
+    network = model.model_
+    for k, s in ((0, 2), (1, 5), (2, 1)):
+        xs = [x.double() for x in K.x]
+        network.double()
+        moved = [x.clone() for x in xs]
+        moved[k][s] *= 1 + 1e-6
+        change = float((network(K, moved) - network(K, xs))[0, 0].detach()) / 1e-6
+        network.float()
+        assert found.contributions[k][s].item() == pytest.approx(change, rel=1e-2, abs=1e-3)
+
+
+def test_leaving_simplices_out(model):
+    graph = nx.Graph([(0, 1), (1, 2), (0, 2), (2, 3)])
+    found = model.explain(graph, "thin", "leave_out")
+    K = found.complex
+    rest = without(K, 0, 3)  # without the last vertex: a triangle
+    assert rest.counts == (3, 3, 1)
+    assert rest.faces(2).tolist() == [[2, 1, 0]]
+    score = float(model.model_(rest)[0, 1].detach())
+    assert found.contributions[0][3].item() == pytest.approx(found.output - score, rel=1e-4)
+    assert without(K, 1, 0).counts == (4, 3)  # an edge of the triangle, and so the triangle
+    with pytest.raises(MPSNError, match="'gradient' or 'leave_out'"):
+        model.explain(graph, method="magic")
+    with pytest.raises(MPSNError, match="a class among thick, thin"):
+        model.explain(graph, "medium")
+
+
+def test_an_explanation_is_drawn_with_names(model):
+    from matplotlib import pyplot as plt
+
+    found = model.explain(nx.Graph([("ann", "bob"), ("bob", "carl"), ("ann", "carl")]))
+    assert {name for vertices, _ in found.top() for name in vertices} == {"ann", "bob", "carl"}
+    largest = max(abs(value) for _, value in found.top())
+    assert abs(found.top(1)[0][1]) == largest
+    ax = found.draw()
+    assert found.target in ax.get_title()
+    plt.close(ax.figure)
+
+
+@pytest.fixture(scope="module")
+def flows():
+    """Return a complex with one hole, and noisy flows around it in two directions."""
+    K = mpsn.clique_complex(nx.Graph([(i, (i + j) % 9) for i in range(9) for j in (1, 2)]))
+    rng = np.random.default_rng(0)
+    ascending = K.simplices(1).numpy()
+    step = (ascending[:, 1] - ascending[:, 0]) % 9
+    around = np.where(step <= 2, 1.0, -1.0)
+    X = np.array([around * (1 if i % 2 else 0.1) + rng.normal(0, 0.1, 18) for i in range(40)])
+    return K, X, np.arange(40) % 2
+
+
+@pytest.fixture(scope="module")
+def flow_model(flows):
+    K, X, y = flows
+    return EdgeFlowClassifier(K, hidden=8, layers=2, epochs=40, learning_rate=0.01).fit(X, y)
+
+
+def test_flows_are_learned_whatever_the_orientation(flows, flow_model):
+    K, X, y = flows
+    assert flow_model.score(X, y) > 0.9
+    assert flow_model.n_features_in_ == 18
+    turned = torch.rand(18, generator=torch.manual_seed(0)) < 0.5
+    signs = np.where(turned.numpy(), -1.0, 1.0)
+    other = clone(flow_model)
+    other.__dict__.update(flow_model.__dict__)
+    other.set_params(complex=K.flip({1: turned}))
+    expected = flow_model.predict_proba(X)
+    np.testing.assert_allclose(other.predict_proba(X * signs), expected, rtol=1e-4, atol=1e-6)
+    assert np.abs(flow_model.predict_proba(X * signs) - expected).max() > 0.01
+
+
+def test_wrong_flows_are_said(flows, flow_model):
+    K, X, y = flows
+    with pytest.raises(NotFittedError):
+        EdgeFlowClassifier(K).predict(X)
+    with pytest.raises(MPSNError, match="a column per edge"):
+        EdgeFlowClassifier(K).fit(X[:, :5], y)
+    with pytest.raises(ValueError, match="18 features"):
+        flow_model.predict(X[:, :5])
+    with pytest.raises(MPSNError, match="for each of 40 signals, got 3"):
+        EdgeFlowClassifier(K).fit(X, y[:3])
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor", "flow"])
+def test_saved_models_are_the_same(kind, tmp_path, model, flows, flow_model):
+    path = tmp_path / "model.mpsn"
+    if kind == "flow":
+        saved, X = flow_model, flows[1]
+    elif kind == "regressor":
+        saved, X = SimplicialRegressor(**QUICK).fit(GRAPHS, EDGES), GRAPHS
+    else:
+        saved, X = model, GRAPHS
+    saved.save(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["model.mpsn"]
+    for loaded in (load(path), type(saved).load(path)):
+        assert type(loaded) is type(saved)
+        assert loaded.summary() == saved.summary()
+        function = "predict" if kind == "regressor" else "predict_proba"
+        assert (getattr(loaded, function)(X) == getattr(saved, function)(X)).all()
+    assert clone(loaded).get_params().keys() == saved.get_params().keys()

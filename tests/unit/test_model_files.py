@@ -1,0 +1,121 @@
+"""Model files that are not what they should be: refused, with a reason, and nothing is run."""
+
+import json
+import pickle
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from mpsn.errors import FileError, MPSNError
+from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor, load
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    graphs = [nx.path_graph(n) for n in range(2, 8)] + [nx.cycle_graph(n) for n in range(3, 9)]
+    path = tmp_path_factory.mktemp("model") / "model.mpsn"
+    model = SimplicialClassifier(hidden=4, epochs=1, device="cpu").fit(graphs, [0] * 6 + [1] * 6)
+    model.save(path)
+    return path
+
+
+def change(saved, target, meta=None, arrays=None):
+    """Write a copy of a model with changes to its config and its arrays."""
+    with np.load(saved) as file:
+        found = {name: file[name] for name in file.files}
+    config = json.loads(str(found["meta"]))
+    if meta:
+        meta(config)
+    found["meta"] = np.array(json.dumps(config))
+    found |= arrays or {}
+    with target.open("wb") as file:
+        np.savez(file, **{name: array for name, array in found.items() if array is not None})
+    return target
+
+
+def set_in(*keys, value):
+    def apply(config):
+        for key in keys[:-1]:
+            config = config[key]
+        config[keys[-1]] = value
+
+    return apply
+
+
+WEIGHT = "convs.0.mlp_upper.0.0.weight"
+
+
+@pytest.mark.parametrize(
+    ("meta", "arrays", "reason"),
+    [
+        (set_in("format", value=2), None, r"got format 2, written by mpsn .*; update mpsn"),
+        (set_in("kind", value="Trojan"), None, "got 'Trojan'"),
+        (set_in("state", "settings", "hidden", value=5), None, "of shape"),
+        (set_in("state", "settings", "hidden", value=10**12), None, "damaged"),
+        (set_in("state", "settings", "layers", value=10**9), None, "weights of 1000000000 layers"),
+        (set_in("state", "settings", "max_dim", value=10**9), None, "weights of"),
+        (set_in("state", "settings", "epochs", value="many"), None, "epochs"),
+        (set_in("state", "settings", "sudo", value=1), None, "sudo"),
+        (set_in("state", "settings", "dropout", value=[1]), None, "damaged"),
+        (set_in("state", "features", "degrees", value=["one"]), None, "degrees"),
+        (set_in("state", "features", "source", value="web"), None, "source"),
+        (set_in("state", "targets", "classes", value=[1, 1]), None, "different classes"),
+        (set_in("state", "history", "best", value="last"), None, "best"),
+        (None, {WEIGHT: None}, "missing or too many"),
+        (None, {"extra": np.ones(3)}, "missing or too many"),
+        (None, {WEIGHT: np.ones((4, 9), np.float32)}, "of shape"),
+        (None, {WEIGHT: np.ones((4, 2), np.float64)}, "float64"),
+        (None, {WEIGHT: np.full((4, 2), np.nan, np.float32)}, "NaN or infinity in convs"),
+        (None, {"meta": np.array("{")}, "damaged"),
+        (None, {"meta": np.array("[]")}, "damaged"),
+        (None, {"meta": None}, "damaged"),
+    ],
+)
+def test_changed_files_are_refused(saved, tmp_path, meta, arrays, reason):
+    with pytest.raises(FileError, match=reason):
+        load(change(saved, tmp_path / "changed.mpsn", meta, arrays))
+
+
+def test_an_unchanged_copy_is_read(saved, tmp_path):
+    assert load(change(saved, tmp_path / "copy.mpsn")).summary() == load(saved).summary()
+
+
+def test_nothing_in_a_file_is_run(saved, tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (tmp_path.joinpath("ran").touch, ())
+
+    path = tmp_path / "trap.mpsn"
+    path.write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(FileError, match="damaged"):
+        load(path)
+    trap = np.array([Trap()], dtype=object)
+    with pytest.raises(FileError, match="damaged"):
+        load(change(saved, path, arrays={WEIGHT: trap}))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_other_files(saved, tmp_path):
+    with pytest.raises(FileError, match="found none"):
+        load(tmp_path / "none.mpsn")
+    for kind in (SimplicialRegressor, EdgeFlowClassifier):
+        with pytest.raises(FileError, match=f"Expected a {kind.__name__}"):
+            kind.load(saved)
+    cut = tmp_path / "cut.mpsn"
+    cut.write_bytes(saved.read_bytes()[:-100])
+    with pytest.raises(FileError, match="damaged"):
+        load(cut)
+    with pytest.raises(FileError, match="Expected to write a model"):
+        load(saved).save(tmp_path / "no" / "folder.mpsn")
+
+
+def test_classes_that_json_cannot_hold(tmp_path):
+    graphs = [nx.path_graph(n) for n in (2, 3, 4, 5)]
+    model = SimplicialClassifier(hidden=4, epochs=1, device="cpu", features="constant")
+    model.fit(graphs, np.array(["2020", "2021", "2020", "2021"], dtype="datetime64[Y]").astype(str))
+    model.save(tmp_path / "years.mpsn")
+    assert load(tmp_path / "years.mpsn").classes_.tolist() == ["2020", "2021"]
+    model.set_params(class_weight={0: object()})
+    with pytest.raises(MPSNError, match="JSON"):
+        model.save(tmp_path / "odd.mpsn")
