@@ -27,7 +27,7 @@ class Cofaces(NamedTuple):
 _known = WeakTensorKeyDictionary()
 
 
-def cofaces(table: Tensor, count: int) -> Cofaces:
+def cofaces(table: Tensor, count: int, listed: Tensor | None = None) -> Cofaces:
     """Return the co-faces of every simplex.
 
     They are found in linear time (on a GPU by sorting, without waiting for it) and kept for as long
@@ -37,6 +37,7 @@ def cofaces(table: Tensor, count: int) -> Cofaces:
     Args:
         table: Face table (n, k+1), not empty.
         count: Number of (k-1)-simplices.
+        listed: Which rows of the table count, (n,) of truth values; all unless said.
 
     Example:
         >>> from mpsn.nn.functional.cofaces import cofaces
@@ -46,8 +47,12 @@ def cofaces(table: Tensor, count: int) -> Cofaces:
     """
     found = known(table)
     if found is None or len(found.ptr) != count + 1:
-        transpose = _sort if table.is_cuda else _transpose
-        found = _known[table] = Cofaces(*transpose(table, count), _version(table))
+        if listed is not None or table.is_cuda:
+            named = table if listed is None else torch.where(listed[:, None], table, count)
+            parts = _sort(named, count)
+        else:
+            parts = _transpose(table, count)
+        found = _known[table] = Cofaces(*parts, _version(table))
     return found
 
 
@@ -77,6 +82,6 @@ def _transpose(table: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _sort(table: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    named, places = torch.sort(table.reshape(-1), stable=True)
+    named, places = torch.sort(table.reshape(-1), stable=True)  # beyond count: in no one's list
     ptr = torch.searchsorted(named, torch.arange(count + 1, device=table.device))
     return places, places // table.shape[1], ptr

@@ -10,40 +10,27 @@ try:  # comes with torch for CUDA, on most systems
 except ImportError:
     triton = None
 
-TILE = 1024  # entries of the result that a program computes
+WIDTH = 1024  # columns that a program takes at most
 _kernel: Any = None
 
 if triton is not None:
 
     @triton.jit
     def _kernel(  # type: ignore[no-untyped-def]
-        h,
-        at,
-        ptr,
-        weights,
-        out,
-        n,
-        columns,
-        ROWS: tl.constexpr,
-        WIDTH: tl.constexpr,
-        WEIGHTED: tl.constexpr,
+        h, at, ptr, weights, out, columns, WIDTH: tl.constexpr, WEIGHTED: tl.constexpr
     ):
-        row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+        row = tl.program_id(0).to(tl.int64)
         column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
-        inside = row < n
-        start = tl.load(ptr + row, mask=inside, other=0)
-        length = tl.load(ptr + row + 1, mask=inside, other=0) - start
-        total = tl.zeros([ROWS, WIDTH], dtype=out.dtype.element_ty)
-        for j in range(tl.max(length)):
-            there = j < length
-            source = tl.load(at + start + j, mask=there, other=0) * columns
-            both = there[:, None] & (column < columns)[None, :]
-            value = tl.load(h + source[:, None] + column[None, :], mask=both, other=0.0)
+        inside = column < columns
+        start = tl.load(ptr + row)
+        end = tl.load(ptr + row + 1)
+        total = tl.zeros([WIDTH], dtype=out.dtype.element_ty)
+        for j in range(start, end):
+            value = tl.load(h + tl.load(at + j) * columns + column, mask=inside, other=0.0)
             if WEIGHTED:
-                value *= tl.load(weights + start + j, mask=there, other=0.0)[:, None]
+                value *= tl.load(weights + j)
             total += value
-        place = row[:, None] * columns + column[None, :]
-        tl.store(out + place, total, mask=inside[:, None] & (column < columns)[None, :])
+        tl.store(out + row * columns + column, total, mask=inside)
 
 
 def sum_rows(h: Tensor, at: Tensor, ptr: Tensor, weights: Tensor | None) -> Tensor | None:
@@ -53,10 +40,10 @@ def sum_rows(h: Tensor, at: Tensor, ptr: Tensor, weights: Tensor | None) -> Tens
     h = h.contiguous()
     n, columns = len(ptr) - 1, h.shape[1]
     out = h.new_empty(n, columns)
-    width = min(TILE, triton.next_power_of_2(columns))
-    rows = TILE // width
+    width = min(WIDTH, triton.next_power_of_2(columns))
     # Rows vary fastest: what the programs of one stripe of columns read stays in the cache.
-    grid = (triton.cdiv(n, rows), triton.cdiv(columns, width))
+    grid = (n, triton.cdiv(columns, width))
     filled = h if weights is None else weights
-    _kernel[grid](h, at, ptr, filled, out, n, columns, rows, width, weights is not None)
+    warps = max(1, min(4, width // 64))
+    _kernel[grid](h, at, ptr, filled, out, columns, width, weights is not None, num_warps=warps)
     return out

@@ -11,6 +11,8 @@ from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.nn.checks import cochains
 from mpsn.nn.functional.cofaces import cofaces
 
+LONGEST = 256  # co-faces of one simplex; longer lists take a GPU longer than adding one by one
+
 
 class WideBatch(NamedTuple):
     """One mini-batch of B complexes for each of M models, in M blocks of rows per dimension.
@@ -61,6 +63,10 @@ class WideData:
         self._start = [union.ptr(k) for k in dims]  # (N + 1,)
         self._size = [pad(start.diff(), (0, 1)) for start in self._start]  # (N + 1,)
         self._faces = [pad(union.faces(k), (0, 0, 0, 1), value=self._none[k - 1]) for k in dims[1:]]
+        self._short = [
+            int(torch.bincount(union.faces(k).reshape(-1), minlength=1).max()) <= LONGEST
+            for k in dims[1:]
+        ]
         width = next((x.shape[1] for x in union.x if x is not None), 0)
         xs = cochains(union, union.x[: max_dim + 1], max_dim, width, torch.empty(0))
         self._x = [pad(x, (0, 0, 0, 1)) for x in xs]
@@ -96,8 +102,8 @@ class WideData:
                 # Padding hangs on padding: spread out, so that not all of it adds to one row.
                 move = shift[owner] + place % spread[owner]
                 faces.append(self._faces[k - 1].index_select(0, source) + move[:, None])
-                if index.is_cuda and height:
-                    cofaces(faces[-1], models * rows[k - 1])  # for all layers at once
+                if padded and height and self._short[k - 1]:  # once, for all layers
+                    cofaces(faces[-1], models * rows[k - 1], source < none)
             if k < len(self._x):
                 x.append(self._x[k].index_select(0, source))
             shift = offsets[:-1] - start
