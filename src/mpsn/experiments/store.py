@@ -52,7 +52,7 @@ class Store:
             "data": job.data,
             "seeds": job.seeds,
             "folds": job.folds,
-            "runs": [asdict(run) for run in record.runs],
+            "runs": [asdict(run) | {"curve": _short(run.curve)} for run in record.runs],
             "seconds": record.seconds,
             "memory": record.memory,
             "environment": record.environment,
@@ -117,6 +117,11 @@ class Store:
             records += once(self.read(path) for path in last)
             left += sum(map(len, folders.values())) - len(last)
         return records, left
+
+
+def _short(curves: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Return curves with six digits, so that records stay small."""
+    return {name: [float(f"{x:.6g}") for x in values] for name, values in curves.items()}
 
 
 def once(records: Iterable[Record]) -> list[Record]:
