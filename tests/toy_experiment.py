@@ -50,7 +50,7 @@ def table(records: list[Record]) -> Table:
     return Table("Toys & <things>", ["job", "runs"], rows, ["A note."])
 
 
-def figures(records):
+def figures(records, data):
     from matplotlib import pyplot as plt
 
     figure, ax = plt.subplots(figsize=(2, 2))

@@ -120,7 +120,7 @@ def environment(device: torch.device) -> dict[str, str]:
         "mpsn": mpsn.__version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "system": platform.platform(),
+        "system": f"{platform.system()} {platform.machine()}",
         "device": torch.cuda.get_device_name(device) if cuda else "cpu",
         "cores": str(os.cpu_count()),
         "threads": str(torch.get_num_threads()),

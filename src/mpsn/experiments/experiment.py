@@ -109,7 +109,7 @@ class Experiment:
         work: The pure job function: the same job gives the same runs.
         steps: How many steps ``work`` will report for a job.
         table: From records to the table, ours beside the paper's.
-        figures: From records to named figures.
+        figures: From records to named figures; pictures of the data itself need the user's folder.
         seeds: How many seeds the paper takes.
         missing: Says why the data of a job is not at hand, or nothing if it is.
     """
@@ -120,6 +120,6 @@ class Experiment:
     work: Callable[[Job, Place], list[Run]]
     steps: Callable[[Job], int]
     table: Callable[[list[Record]], Table]
-    figures: Callable[[list[Record]], "dict[str, Figure]"]
+    figures: Callable[[list[Record], Path | None], "dict[str, Figure]"]
     seeds: int
     missing: Callable[[Job, Path | None], str | None] = _nothing

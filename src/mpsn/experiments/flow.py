@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from mpsn.datasets import FlowDataset, synthetic_flows
@@ -81,10 +82,10 @@ def table(records: list[Record]) -> Table:
     return accuracy_table("Synthetic flows", ROWS, records, quick=_is_quick(records))
 
 
-def figures(records: list[Record]) -> "dict[str, Figure]":
+def figures(records: list[Record], data: Path | None = None) -> "dict[str, Figure]":
     """Draw the complex with walks, the harmonic coordinates of all flows, and the curves."""
-    data = dataset(records[0].job.config) if records else None
-    return flow_figures("flow", ROWS, records, data)
+    made = dataset(records[0].job.config) if records else None
+    return flow_figures("flow", ROWS, records, made)
 
 
 def _is_quick(records: list[Record]) -> bool:

@@ -134,7 +134,7 @@ def _images(experiment: Experiment, records: list[Record]) -> dict[str, str]:
     except ImportError:
         return {}
     images = {}
-    for name, figure in experiment.figures(records).items():
+    for name, figure in experiment.figures(records, None).items():
         file = io.BytesIO()
         figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
         plt.close(figure)

@@ -73,11 +73,13 @@ def reproduce(
         processes=processes,
     )
     records = outcome.records
-    figures = draw(experiment, records, folder / "figures")
+    figures = draw(experiment, records, data, folder / "figures")
     return Result(experiment.table(records), records, folder, figures, outcome.missing)
 
 
-def draw(experiment: Experiment, records: list[Record], folder: Path) -> list[Path]:
+def draw(
+    experiment: Experiment, records: list[Record], data: Path | None, folder: Path
+) -> list[Path]:
     """Draw the figures of an experiment as PNG and SVG; return their paths.
 
     Without matplotlib there are none, and the table stands alone.
@@ -87,7 +89,7 @@ def draw(experiment: Experiment, records: list[Record], folder: Path) -> list[Pa
     except ImportError:
         return []
     paths = []
-    for name, figure in experiment.figures(records).items():
+    for name, figure in experiment.figures(records, data).items():
         for kind in ("png", "svg"):
             path = folder / f"{name}.{kind}"
             try:

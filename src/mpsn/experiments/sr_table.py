@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import floor, hypot, log10
+from pathlib import Path
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
@@ -116,7 +117,7 @@ def _notes(records: list[Record]) -> list[str]:
     return notes
 
 
-def figures(records: list[Record]) -> "dict[str, Figure]":
+def figures(records: list[Record], data: Path | None = None) -> "dict[str, Figure]":
     """Draw the paper's figure: failure rates of each family on a logarithmic scale."""
     from matplotlib import pyplot as plt
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -173,7 +174,7 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
             )
 
 
-def figures(records: list[Record]) -> "dict[str, Figure]":
+def figures(records: list[Record], data: Path | None = None) -> "dict[str, Figure]":
     """Draw accuracy against the number of triangles, and the curves of the networks."""
     best = chosen(rows(records))
     drawn = {"tu_triangles": _triangles(best)}
