@@ -89,7 +89,8 @@ class Table:
     def markdown(self) -> str:
         """Return the table as Markdown."""
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+        text = "\n".join("| " + " | ".join(line) + " |" for line in cells)
         return "\n\n".join([f"**{self.title}**", text, *self.notes])
 
 

@@ -1,0 +1,122 @@
+"""mpsn reproduce sr, flow and ocean, as a user meets them: small versions, kills, odd input."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from mpsn.experiments import engine
+
+ROWS = ["sin", "swl", "mlp-sum", "gin"]
+
+
+def test_sr_prints_a_table_and_leaves_figures_and_records(mpsn, tmp_path, monkeypatch):
+    monkeypatch.delenv("MPSN_DATA", raising=False)
+    status, out, err = mpsn(
+        *("reproduce", "sr", "--quick", "--seeds", 1, "--model", "swl,gin", "--out", tmp_path)
+    )
+    assert status == 0, err
+    assert "SR(25,12,5,6)" in out.replace("\n", "")
+    assert f"records: {tmp_path / 'sr-quick'}" in out
+    assert (tmp_path / "sr-quick" / "figures" / "sr.png").exists()
+    assert (tmp_path / "sr-quick" / "figures" / "sr.svg").exists()
+    page = tmp_path / "report.html"
+    status, out, err = mpsn("report", tmp_path, "-o", page)
+    assert status == 0, err
+    assert "sr-quick" in page.read_text(encoding="utf-8")
+
+
+def test_json_is_for_programs(mpsn, tmp_path):
+    status, out, _ = mpsn(
+        *("reproduce", "sr", "--quick", "--model", "swl", "--json", "--out", tmp_path)
+    )
+    assert status == 0
+    found = json.loads(out)
+    assert {run["data"]: run["failed"] for run in found["runs"]} == {
+        "SR(16,6,2,2)": 0,
+        "SR(25,12,5,6)": 0,
+        "SR(28,12,6,4)": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sr", "--model", "transformer"], "Expected a row of experiment sr"),
+        (["sr", "--quick", "--family", "SR(5,2,0,1)"], "Expected data among SR(16,6,2,2)"),
+        (["flow", "--model", "mpsn"], "Expected a row of experiment flow"),
+        (["flow", "--quick", "--device", "toaster"], "Expected a device such as cpu or cuda"),
+    ],
+)
+def test_unknown_names_are_said_in_one_line(mpsn, tmp_path, arguments, said):
+    status, out, err = mpsn("reproduce", *arguments, "--out", tmp_path)
+    assert status == 2
+    assert said in err.replace("\n", " ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_and_damaged_data_are_said(mpsn, tmp_path, monkeypatch):
+    monkeypatch.delenv("MPSN_DATA", raising=False)
+    (tmp_path / "ocean").mkdir()
+    (tmp_path / "ocean" / "dataBuoys.jld2").write_bytes(b"no HDF5")
+    status, _, err = mpsn(
+        *("reproduce", "ocean", "--quick", "--data", tmp_path, "--out", tmp_path / "runs")
+    )
+    assert status == 2
+    assert "dataBuoys.jld2" in err
+
+
+def test_an_interruption_says_how_to_go_on(mpsn, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "perform", interrupt)
+    status, _, err = mpsn(
+        *("reproduce", "sr", "--quick", "--model", "gin", "--out", tmp_path / "runs")
+    )
+    assert status == 130
+    assert "give the same command again" in err
+
+
+def test_ten_kills_and_the_records_are_those_of_an_undisturbed_run(tmp_path):
+    """SIGKILL at random moments; then the same command goes on until it is through."""
+    rng = random.Random(0)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    env.pop("MPSN_DATA", None)
+
+    def command(out):
+        rows = ["reproduce", "sr", "--quick", "--seeds", "2", "--model", ",".join(ROWS)]
+        return [sys.executable, "-m", "mpsn", *rows, "--out", str(out)]
+
+    def records(out):
+        found = {}
+        for path in out.rglob("*.json"):
+            values = json.loads(path.read_text())
+            found[str(path.relative_to(out))] = {k: values[k] for k in ("config", "runs", "seeds")}
+        return found
+
+    start = time.perf_counter()
+    subprocess.run(command(tmp_path / "calm"), env=env, check=True, capture_output=True)
+    whole = time.perf_counter() - start
+    stored = set()
+    for _ in range(10):
+        victim = subprocess.Popen(
+            command(tmp_path / "killed"),
+            env=env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(rng.uniform(0, whole))
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+        now = records(tmp_path / "killed")  # all of them can be read
+        assert stored <= now.keys()
+        stored = set(now)
+    subprocess.run(command(tmp_path / "killed"), env=env, check=True, capture_output=True)
+    assert records(tmp_path / "killed") == records(tmp_path / "calm")
+    assert len(records(tmp_path / "calm")) == 3 * len(ROWS)
