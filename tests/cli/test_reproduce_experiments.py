@@ -54,7 +54,7 @@ def test_json_is_for_programs(mpsn, tmp_path):
     ],
 )
 def test_unknown_names_are_said_in_one_line(mpsn, tmp_path, arguments, said):
-    status, out, err = mpsn("reproduce", *arguments, "--out", tmp_path)
+    status, _, err = mpsn("reproduce", *arguments, "--out", tmp_path)
     assert status == 2
     assert said in err.replace("\n", " ")
     assert not list(tmp_path.iterdir())
