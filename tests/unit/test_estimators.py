@@ -378,3 +378,18 @@ def test_saved_models_are_the_same(kind, tmp_path, model, flows, flow_model):
         function = "predict" if kind == "regressor" else "predict_proba"
         assert (getattr(loaded, function)(X) == getattr(saved, function)(X)).all()
     assert clone(loaded).get_params().keys() == saved.get_params().keys()
+
+
+def test_features_that_are_all_the_same_are_not_normalised():
+    """Batch normalisation would divide rounding by rounding, and fail on graphs it has not seen."""
+    rings = [nx.circulant_graph(n, [1, 2]) for n in range(10, 40)]  # triangles, all of degree 4
+    plain = [nx.random_regular_graph(4, n, seed=n) for n in range(10, 40)]
+    y = ["ring"] * 30 + ["plain"] * 30
+    model = SimplicialClassifier(epochs=20, members=1).fit(rings + plain, y)
+    assert not model.model_.members[0].config.norm
+    new = [nx.circulant_graph(21, [1, 2]), nx.random_regular_graph(4, 21, seed=99)]
+    assert model.predict(new).tolist() == ["ring", "plain"]
+    other = SimplicialClassifier(epochs=1, members=1).fit(
+        [*rings[:5], nx.path_graph(4)], [0, 1] * 3
+    )
+    assert other.model_.members[0].config.norm

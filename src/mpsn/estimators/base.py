@@ -156,7 +156,7 @@ class Simplicial(BaseEstimator):
             max_dim=self.max_dim,
             coface_message=False,
             act="relu",
-            norm=True,
+            norm=not self.features_.steady,  # of one value it would divide rounding by rounding
             jump=True,
             readout=self.readout,
             dropout=self.dropout,

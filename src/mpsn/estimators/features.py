@@ -81,6 +81,14 @@ class FeatureRule:
             return sum(column.width for column in self.columns)
         return len(self.degrees) if self.source == "degree" else 1
 
+    @property
+    def steady(self) -> bool:
+        """Whether all vertices have the same features."""
+        kinds = [column.kinds for column in self.columns]
+        if self.source in ("x", "attributes"):
+            return all(len(kind) == 1 for kind in kinds)
+        return self.source == "constant" or len(self.degrees) == 1
+
     def describe(self) -> str:
         """Say in words what the features are."""
         if self.source == "constant":

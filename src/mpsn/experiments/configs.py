@@ -69,13 +69,7 @@ def build(kind: type[T], values: dict[str, Any], where: str) -> T:
 
 def _value(kind: Any, value: Any, where: str) -> Any:
     if get_origin(kind) in (Union, types.UnionType):
-        refused = []
-        for option in get_args(kind):
-            try:
-                return _value(option, value, where)
-            except ConfigError as error:
-                refused.append(error)
-        raise refused[0]  # of `Settings | None` the one that knows the settings
+        return _one_of(get_args(kind), value, where)
     if dataclasses.is_dataclass(kind) and isinstance(value, dict):
         return build(kind, value, where)  # type: ignore[arg-type]
     if get_origin(kind) is tuple and isinstance(value, list):
@@ -87,6 +81,20 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     if isinstance(kind, type) and type(value) is kind:
         return value
     raise ConfigError(f"Expected {where} of type {getattr(kind, '__name__', kind)}, got {value!r}.")
+
+
+def _one_of(kinds: Sequence[Any], value: Any, where: str) -> Any:
+    """Make a value of the first type that takes it; settings of that which knows most of them."""
+    if isinstance(value, dict):
+        known = [kind for kind in kinds if dataclasses.is_dataclass(kind)]
+        kinds = [max(known, key=lambda kind: len(get_type_hints(kind).keys() & value.keys()))]
+    refused = []
+    for kind in kinds:
+        try:
+            return _value(kind, value, where)
+        except ConfigError as error:
+            refused.append(error)
+    raise refused[0]
 
 
 def plain(config: Any) -> dict[str, Any]:
