@@ -114,7 +114,7 @@ def tune(
         processes: How many trainings run at a time.
 
     Returns:
-        All settings, best first: those that came farther before others, then by accuracy.
+        The settings, those that came farther first, then by accuracy.
     """
     if not epochs or list(epochs) != sorted({*epochs}) or epochs[0] < 1 or keep < 2:
         raise ConfigError(

@@ -22,7 +22,7 @@ class Wide(torch.nn.Module):
     stacks of those of all. Adam on stacked parameters is Adam on each.
 
     Args:
-        models: :class:`SIN` models, or :class:`GIN` models, of one config. Upper messages must not
+        models: Models of kind ``SIN``, or of kind ``GIN``, of one config. Upper messages must not
             see co-faces, and ε must not be learned.
 
     Shapes:
