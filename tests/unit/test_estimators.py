@@ -18,7 +18,7 @@ from mpsn.estimators import (
     EdgeFlowClassifier,
     SimplicialClassifier,
     SimplicialRegressor,
-    base,
+    inputs,
     load,
 )
 from mpsn.estimators.explain import without
@@ -73,7 +73,7 @@ def test_predictions_do_not_depend_on_the_company_of_a_graph(model):
 
 
 def test_graphs_of_a_stream_are_let_go(model, monkeypatch):
-    monkeypatch.setattr(base, "CHUNK", 20)
+    monkeypatch.setattr(inputs, "CHUNK", 20)
     alive = weakref.WeakSet()
     most = 0
 
@@ -125,7 +125,7 @@ def test_members_decide_together():
     assert len(model.histories_) == 3
     assert len({run.train for run in model.histories_}) == 3
     assert model.histories_[0] == alone[0].histories_[0]
-    K = next(iter(base.prepare(GRAPHS[:1], 2, model.features_)[0]))
+    K = next(iter(inputs.prepare(GRAPHS[:1], 2, model.features_)[0]))
     each = torch.stack([member(K) for member in model.model_.members])
     torch.testing.assert_close(model.model_(K), each.mean(dim=0))
     assert not torch.equal(each[0], each[1])

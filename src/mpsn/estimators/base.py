@@ -2,9 +2,8 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,12 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mpsn.complexes import ComplexDataset, SimplicialComplex
+from mpsn.complexes import ComplexDataset
 from mpsn.errors import UNREADABLE, FileError, GraphError, MPSNError
 from mpsn.estimators.explain import Explanation, explain
 from mpsn.estimators.features import FeatureRule
 from mpsn.estimators.files import ModelFile, adopt_weights, damaged, read_model, write_model
-from mpsn.estimators.inputs import check_many, prepare, vertex_names
+from mpsn.estimators.inputs import check_many, chunks, prepare, targets_of, vertex_names
 from mpsn.estimators.training import (
     Ensemble,
     History,
@@ -32,8 +31,6 @@ from mpsn.estimators.training import (
 )
 from mpsn.experiments.configs import build
 from mpsn.nn.models import SIN, SINConfig
-
-CHUNK = 1000  # graphs that are read, lifted and predicted at a time
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ class Simplicial(BaseEstimator):
         graphs = list(graphs)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         where = pick_device(self.device)
-        targets = _targets_of(graphs) if y is None else np.asarray(y)
+        targets = targets_of(graphs) if y is None else np.asarray(y)
         if len(targets) != len(graphs) or not len(graphs):
             raise GraphError(
                 f"Expected graphs and as many targets y, got {len(graphs)} graphs and "
@@ -179,7 +176,7 @@ class Simplicial(BaseEstimator):
         check_many(graphs)
         where = next(self.model_.parameters()).device
         rows = [np.zeros((0, self._width), np.float32)]
-        for chunk in _chunks(graphs):
+        for chunk in chunks(graphs):
             data = prepare(chunk, self.max_dim, self.features_)[0].to(where)
             everything = torch.arange(len(chunk), device=where)
             forward = _forward(self.model_, data)
@@ -324,29 +321,3 @@ class Simplicial(BaseEstimator):
 
 def _forward(model: torch.nn.Module, data: ComplexDataset) -> Any:
     return lambda index: model(data.batch(index))
-
-
-def _chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:
-    if isinstance(graphs, ComplexDataset):
-        for start in range(0, len(graphs), CHUNK):
-            yield graphs[start : start + CHUNK]
-        return
-    rest = iter(graphs)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk
-
-
-def _targets_of(graphs: Sequence[object]) -> NDArray[Any]:
-    """Return the targets that PyG data and complexes carry."""
-    found = []
-    for i, graph in enumerate(graphs):
-        y = getattr(graph, "y", None)
-        row = None if y is None else torch.as_tensor(y).reshape(-1)
-        if row is None or len(row) != 1:
-            kind = "a complex" if isinstance(graph, SimplicialComplex) else type(graph).__name__
-            raise GraphError(
-                f"Expected targets y, or graphs that have one each, got {kind} without as number "
-                f"{i}; pass y."
-            )
-        found.append(row.item())
-    return np.array(found)

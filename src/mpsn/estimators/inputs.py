@@ -1,10 +1,14 @@
 """From graphs of any kind to complexes with features."""
 
 import os
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import networkx as nx
+import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
 from mpsn.complexes.graphs import Graph, as_graph
@@ -12,6 +16,8 @@ from mpsn.datasets.files import iter_graphs
 from mpsn.errors import GraphError
 from mpsn.estimators.features import FeatureRule, Vertices, find_rule
 from mpsn.lifting import clique_complexes, lift_features
+
+CHUNK = 1000  # graphs that are read, lifted and predicted at a time
 
 
 def prepare(
@@ -95,3 +101,30 @@ def _lift(read: Sequence[Any], max_dim: int) -> SimplicialComplex:
     new = iter(lifted)
     parts = [graph if isinstance(graph, SimplicialComplex) else next(new) for graph in read]
     return collate(SimplicialComplex._trusted(K._faces, K._ptr, signs=K._signs) for K in parts)
+
+
+def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:
+    """Cut graphs, or a stream of them, into parts of at most 1000."""
+    if isinstance(graphs, ComplexDataset):
+        for start in range(0, len(graphs), CHUNK):
+            yield graphs[start : start + CHUNK]
+        return
+    rest = iter(graphs)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk
+
+
+def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
+    """Return the targets that PyG data and complexes carry."""
+    found = []
+    for i, graph in enumerate(graphs):
+        y = getattr(graph, "y", None)
+        row = None if y is None else torch.as_tensor(y).reshape(-1)
+        if row is None or len(row) != 1:
+            kind = "a complex" if isinstance(graph, SimplicialComplex) else type(graph).__name__
+            raise GraphError(
+                f"Expected targets y, or graphs that have one each, got {kind} without as number "
+                f"{i}; pass y."
+            )
+        found.append(row.item())
+    return np.array(found)
