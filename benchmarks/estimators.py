@@ -36,6 +36,8 @@ def main() -> None:
     parser.add_argument("names", nargs="+")
     parser.add_argument("--set", action="append", default=[], help="a setting, NAME=VALUE")
     parser.add_argument("--kernels", action="store_true", help="WL and SWL kernels with an SVM")
+    parser.add_argument("--folds", type=int, default=0, help="seed of the split into ten folds")
+    parser.add_argument("--jobs", type=int, default=1, help="folds at a time, in processes")
     options = parser.parse_args()
     settings = dict(pair.split("=", 1) for pair in options.set)
     models = {
@@ -49,10 +51,12 @@ def main() -> None:
     for name in options.names:
         found = list(read_collection([Path(os.environ["MPSN_DATA"]) / "tu" / f"{name}.zip"]))
         graphs, y = [graph for _, graph, _ in found], np.array([label for _, _, label in found])
-        folds = StratifiedKFold(10, shuffle=True, random_state=0)
+        folds = StratifiedKFold(10, shuffle=True, random_state=options.folds)
         for kind, model in models.items():
             start = time.perf_counter()
-            scores = 100 * cross_val_score(model, graphs, y, cv=folds, error_score="raise")
+            scores = 100 * cross_val_score(
+                model, graphs, y, cv=folds, error_score="raise", n_jobs=options.jobs
+            )
             seconds = time.perf_counter() - start
             print(
                 f"{name} {kind} {settings or ''}: {scores.mean():.1f} ± {scores.std():.1f} "

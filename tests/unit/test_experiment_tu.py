@@ -145,7 +145,9 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
 
 @pytest.mark.parametrize("config", [SMALL, KERNEL], ids=["sin", "kernel"])
 def test_the_same_job_gives_the_same_runs(data, config):
-    job = EXPERIMENT.jobs("row", config, (1,))[0]
+    jobs = EXPERIMENT.jobs("row", config, (1,))
+    assert [job.folds for job in jobs] == ([(0,), (1,)] if config.kernel else [(0, 1)])
+    job = replace(jobs[0], folds=(0, 1))
     torch.manual_seed(5)
     ticks = []
     first = EXPERIMENT.work(job, Place(torch.device("cpu"), data, ticks.append))

@@ -89,8 +89,10 @@ def select(datasets: Sequence[str], models: Sequence[str]) -> list[str]:
 
 
 def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return one job: all seeds and folds in one pass."""
-    return [Job(row, config, config.dataset, seeds, tuple(range(config.folds)))]
+    """Return one job for a network, all seeds and folds in one pass; for a kernel one per fold."""
+    folds = range(config.folds)
+    parts = [tuple(folds)] if config.kernel is None else [(fold,) for fold in folds]
+    return [Job(row, config, config.dataset, seeds, part) for part in parts]
 
 
 def steps(job: Job) -> int:
