@@ -19,6 +19,9 @@ SIZES = (3, 16, 2, 2)
 BUILD = {
     "SIN": lambda i: SIN(SINConfig(*SIZES, coface_message=False, act="relu", norm=True)).double(),
     "SIN, no norm": lambda i: SIN(SINConfig(*SIZES, coface_message=False)).double(),
+    "SIN, relu, no norm": lambda i: SIN(
+        SINConfig(*SIZES, coface_message=False, act="relu")
+    ).double(),
     "GIN": lambda i: GIN(GINConfig(*SIZES, act="relu", norm=True)).double(),
 }
 

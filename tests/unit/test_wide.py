@@ -64,7 +64,9 @@ def assert_states_agree(got, expected):
 LISTS = [[0, 5, 7, 3], [8, 9, 1], [2, 10, 11, 4]]
 
 
-@pytest.mark.parametrize("more", [{}, {"norm": False, "readout": "mean", "act": "elu"}])
+@pytest.mark.parametrize(
+    "more", [{}, {"norm": False}, {"norm": False, "readout": "mean", "act": "elu"}]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_of_all_are_steps_of_each(kind, more):
     """Five steps of Adam, changing batches: outputs, weights and statistics agree."""
@@ -189,10 +191,11 @@ def test_blocks_in_pieces_are_blocks():
     inputs = [t.requires_grad_() for t in (x, weight, shift, bias)]
     seen = []
     for rows in (x, torch.nn.functional.pad(x, (0, 0, 0, 1))):  # the latter cannot be cut
-        dense = Dense.apply(rows, weight, None)
+        dense = Dense.apply(rows.flatten(0, 1), weight, None).view(2, -1, 4)
         out, mean, var = masked.Norm.apply(
             dense, n, shift, bias, bias, running, running.exp(), 1e-5, True
         )
+        out = out + masked.ReLU.apply(dense, n, shift)
         loss = (out[:, : 3 * HEIGHT] * torch.arange(4)).square().sum()
         seen.append([loss, mean, var, *torch.autograd.grad(loss, inputs)])
     for whole, cut in zip(*seen, strict=True):

@@ -15,7 +15,7 @@ from mpsn.nn.models import GIN, SIN
 from mpsn.nn.wide import HEIGHT, Wide, WideData
 
 SLACK = 64  # rows of padding at least, so that what hangs on padding is spread out
-CLASSES = 16  # different shapes to capture; fewer waste padding, more take time to capture
+CLASSES = 32  # different shapes to capture; fewer waste padding, more take time to capture
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,12 @@ from mpsn.nn.wide.batch import WideBatch
 
 
 class Blocks:
-    """Which rows of the batch at hand are padding; all norms of a wide model look here."""
+    """Which rows of the batch at hand are padding; norms and activations look here."""
 
     def set(self, batch: WideBatch, like: Tensor) -> None:
-        """Turn to another batch, with masks in the type of ``like``."""
+        """Turn to another batch, with counts in the type of ``like``."""
         self.padded = batch.padded
-        if not batch.padded:
-            return
         self.counts = [n.to(like.dtype)[:, None] for n in batch.valid]  # (M, 1)
-        self.masks = []  # (M, R, 1), 1 for what is no padding
-        for k, n in enumerate(batch.valid):
-            place = torch.arange(batch.K.count(k) // batch.models, device=n.device)
-            self.masks.append((place < n[:, None]).to(like.dtype)[:, :, None])
 
 
 class WideLinear(torch.nn.Module):
@@ -39,18 +33,14 @@ class WideLinear(torch.nn.Module):
 
     def __init__(self, layers: Sequence[torch.nn.Linear]) -> None:
         super().__init__()
-        self.followed: Blocks | None = None  # by a norm, which takes the bias away again
+        self.followed: Blocks | None = None  # by what sees to the bias, where there is padding
         self.weight = _stack([layer.weight.T for layer in layers])  # (M, F, G)
         self.bias = _stack([layer.bias for layer in layers]) if layers[0].bias is not None else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply layer m to block m."""
-        models, width, out_width = self.weight.shape
-        blocks = x.view(models, x.shape[0] // models, width)
-        out: Tensor = Dense.apply(  # type: ignore[no-untyped-call]
-            blocks, self.weight, None if self.followed and self.followed.padded else self.bias
-        )
-        return out.view(x.shape[0], out_width)
+        bias = None if self.followed and self.followed.padded else self.bias
+        return Dense.apply(x, self.weight, bias)  # type: ignore[no-untyped-call, no-any-return]
 
     @torch.no_grad()
     def write(self, m: int, layer: torch.nn.Linear) -> None:
@@ -163,21 +153,41 @@ class WideNorm(torch.nn.Module):
         norm.num_batches_tracked.copy_(self.steps[m])
 
 
-class ZeroPadding(torch.nn.Module):
-    """Set the features of padding to zero, so that it sends nothing and nothing comes back.
+class WideActivation(torch.nn.Module):
+    """The non-linearity after dense layers without a norm; sets padding to zero.
+
+    So padding sends nothing, and nothing comes back.
 
     Args:
+        act: The non-linearity. With ReLU the bias of the dense layers is added here, in one go.
+        before: The dense layers.
         blocks: Where to find which rows are padding.
         dim: Dimension of the simplices whose features come.
+
+    Shapes:
+        (M R, F) in and out.
     """
 
-    def __init__(self, blocks: Blocks, dim: int) -> None:
+    def __init__(self, act: torch.nn.Module, before: WideLinear, blocks: Blocks, dim: int) -> None:
         super().__init__()
-        self.blocks, self.dim = blocks, dim
+        self._before = (before,)  # in a tuple: no submodule
+        self.act, self.blocks, self.dim = act, blocks, dim
+        self.relu = isinstance(act, torch.nn.ReLU)
+        before.followed = blocks if self.relu else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return features (M R, F) with zero rows."""
-        return x * self.blocks.masks[self.dim].view(-1, 1) if self.blocks.padded else x
+        """Return act(x), and zero in padding."""
+        if not self.blocks.padded:
+            return self.act(x)  # type: ignore[no-any-return]
+        bias = self._before[0].bias
+        assert bias is not None
+        n = self.blocks.counts[self.dim]
+        rows = x.view(len(n), x.shape[0] // len(n), x.shape[1])
+        if self.relu:
+            out: Tensor = masked.ReLU.apply(rows, n, bias)  # type: ignore[no-untyped-call]
+            return out.view(x.shape)
+        inside = torch.arange(rows.shape[1], device=x.device)[:, None] < n[:, None]  # (M, R, 1)
+        return self.act(x) * inside.view(-1, 1)  # type: ignore[no-any-return]
 
 
 class Dense(torch.autograd.Function):
@@ -188,22 +198,34 @@ class Dense(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Return (M, R, G) for rows (M, R, F) and weights (M, F, G)."""
-        ctx.save_for_backward(x, weight)
+        """Return (M R, G) for rows (M R, F) and weights (M, F, G)."""
+        models, width, out_width = weight.shape
+        rows = x.shape[0] // models
+        blocks = x.view(models, rows, width)
+        ctx.save_for_backward(blocks, weight)
         ctx.bias = bias is not None
-        return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias[:, None], x, weight)
+        out = x.new_empty(x.shape[0], out_width)  # no view: ReLU in place would copy the base
+        to = out.view(models, rows, out_width)
+        if bias is None:
+            torch.bmm(blocks, weight, out=to)
+        else:
+            torch.baddbmm(bias[:, None], blocks, weight, out=to)
+        return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients of rows, weights and biases."""
         x, weight = ctx.saved_tensors
         models, width, out_width = weight.shape
+        grad = grad.reshape(models, x.shape[1], out_width)
         pieces = models * (x.shape[1] // masked.height(x.shape[1]) if x.shape[1] else 1)
         parts = torch.bmm(
             x.view(pieces, -1, width).transpose(1, 2), grad.reshape(pieces, -1, out_width)
         )
         dense = parts.view(models, -1, width, out_width).sum(1)
-        below = torch.bmm(grad, weight.transpose(1, 2)) if ctx.needs_input_grad[0] else None
+        below = None
+        if ctx.needs_input_grad[0]:
+            below = torch.bmm(grad, weight.transpose(1, 2)).view(-1, width)
         return below, dense, grad.sum(1) if ctx.bias else None
 
 

@@ -68,6 +68,24 @@ class Norm(torch.autograd.Function):
         return below, None, weight_grad, bias_grad, before, None, None, None, None
 
 
+class ReLU(torch.autograd.Function):
+    """ReLU of blocks (M, R, F) plus a bias (M, F) in their first n rows; the rest is zero."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, n: Tensor, bias: Tensor) -> Tensor:
+        """Return max(x + bias, 0); n is (M, 1)."""
+        out: Tensor = _run(rectified, x, n, bias).view(x.shape)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of rows and bias."""
+        (out,) = ctx.saved_tensors
+        below, sums = _run(unrectified, out, grad)
+        return below.view(out.shape), None, sums.sum(1)
+
+
 def apply(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu: bool) -> Tensor:
     """Return (x - mean) scale + bias, and ReLU of it, in the first n rows of blocks (M, R, F)."""
     return _run(normal, x, n, mean, scale, bias, relu).view(x.shape)  # type: ignore[no-any-return]
@@ -116,6 +134,18 @@ def gradient(
     inside, _ = _rows(x, n)
     out = (grad - _wide(level) - centered * _wide(slope)) * _wide(scale)
     return torch.where(inside, out, 0)
+
+
+def rectified(x: Tensor, n: Tensor, bias: Tensor) -> Tensor:
+    """Add a bias, and cut off what is below zero."""
+    out = x + _wide(bias)
+    return torch.where(_rows(x, n)[0] & (out > 0), out, 0)
+
+
+def unrectified(out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of rows, and for each piece their sums."""
+    below = torch.where(out > 0, grad, 0)
+    return below, below.sum(2)
 
 
 def _through(

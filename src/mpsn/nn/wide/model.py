@@ -12,7 +12,7 @@ from mpsn.nn.conv import SINConv
 from mpsn.nn.conv.mlp import RowNorm
 from mpsn.nn.models import GIN, SIN
 from mpsn.nn.wide.batch import WideBatch
-from mpsn.nn.wide.layers import Blocks, WideLinear, WideNorm, ZeroPadding
+from mpsn.nn.wide.layers import Blocks, WideActivation, WideLinear, WideNorm
 
 
 class Wide(torch.nn.Module):
@@ -59,9 +59,9 @@ class Wide(torch.nn.Module):
                 self._swap(name, WideLinear(parts))
             elif isinstance(module, RowNorm):
                 self._swap_norm(name, parts, dims[module])
-        for conv in self.model.convs if not first.config.norm else ():
-            for dim, last in enumerate(_outputs(conv)):
-                last.append(ZeroPadding(self.blocks, dim))
+        for dim, part in _perceptrons(self.model) if not first.config.norm else ():
+            for place in range(1, len(part), 2):
+                part[place] = WideActivation(part[place], part[place - 1], self.blocks, dim)  # type: ignore[arg-type]
 
     def forward(self, batch: WideBatch) -> Tensor:
         """Return one row per model and complex."""
