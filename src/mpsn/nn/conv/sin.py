@@ -80,16 +80,21 @@ class SINConv(torch.nn.Module):
         self.eps = torch.nn.Parameter(start) if train_eps else None
         self.fixed_eps = float(eps)
 
-    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None]) -> list[Tensor]:
-        """Return new features per dimension; those handed in stay as they are."""
+    def forward(
+        self,
+        K: SimplicialComplex,
+        xs: Sequence[Tensor | None],
+        dims: Sequence[int] | None = None,
+    ) -> list[Tensor]:
+        """Return new features of ``dims``, of all unless said; those handed in stay as they are."""
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
         out = []
-        for k, h in enumerate(hs):
-            low, up = self.own(k, h)
+        for k in range(len(hs)) if dims is None else dims:
+            low, up = self.own(k, hs[k])
             if k > 0:
                 low = low + fn.boundary(hs[k - 1], K.faces(k))
             if k < self.max_dim:
-                up = up + self._upper(k, h, hs[k + 1], K.faces(k + 1))
+                up = up + self._upper(k, hs[k], hs[k + 1], K.faces(k + 1))
             out.append(self.update(k, low, up))
         return out
 

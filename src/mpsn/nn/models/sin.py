@@ -128,9 +128,10 @@ class SIN(Model):
             if not hs or hs[0] is None:
                 raise LayerError("Expected vertex features x[0] to populate from, got none.")
             hs = self.populate(K, hs[0])
-        layers = []
-        for conv in self.convs:
+        dims = self.readout.dims
+        layers = []  # of each, the dimensions read
+        for conv in self.convs[:-1]:
             hs = conv(K, hs)
-            layers.append(hs)
-        out: Tensor = self.readout(K, jump(layers) if self.config.jump else layers[-1])
-        return out
+            layers.append([hs[k] for k in dims])
+        layers.append(self.convs[-1](K, hs, dims))
+        return self.readout.read(K, jump(layers) if self.config.jump else layers[-1])

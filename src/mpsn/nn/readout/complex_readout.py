@@ -85,7 +85,12 @@ class ComplexReadout(torch.nn.Module):
 
     def forward(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> Tensor:
         """Return one row per complex."""
-        return self.combine([pool(K, k, xs[k], self.reduce) for k in self.dims])
+        return self.read(K, [xs[k] for k in self.dims])
+
+    def read(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> Tensor:
+        """Return one row per complex, from one tensor (n_k, F) for each of ``dims``."""
+        pooled = [pool(K, k, x, self.reduce) for k, x in zip(self.dims, xs, strict=True)]
+        return self.combine(pooled)
 
     def combine(self, pooled: Sequence[Tensor]) -> Tensor:
         """Return one row per complex, from one tensor (C, F) for each of ``dims``."""

@@ -106,23 +106,11 @@ class WideNorm(torch.nn.Module):
             return masked.apply(
                 rows, n, self.running_mean - before, scale, self.bias, self.relu
             ).view(x.shape)
-        out, mean, var = masked.Norm.apply(  # type: ignore[no-untyped-call]
-            rows,
-            n,
-            self.weight,
-            self.bias,
-            before,
-            self.running_mean,
-            self.running_var,
-            self.eps,
-            self.relu,
+        running = self.running_mean, self.running_var, self.steps
+        out: Tensor = masked.Norm.apply(  # type: ignore[no-untyped-call]
+            rows, n, self.weight, self.bias, before, running, self.momentum, self.eps, self.relu
         )
-        with torch.no_grad():
-            self.running_mean.lerp_(mean + before, self.momentum)
-            unbiased = var * (n.clamp(min=1) / (n - 1).clamp(min=1))
-            self.running_var.lerp_(unbiased, self.momentum)
-            self.steps += n[:, 0] > 1
-        return out.view(x.shape)  # type: ignore[no-any-return]
+        return out.view(x.shape)
 
     def _exact(self, rows: Tensor) -> Tensor:
         """Let torch do it, with the models side by side as channels: for M = 1 a mere view."""

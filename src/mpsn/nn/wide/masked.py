@@ -13,6 +13,8 @@ from torch import Tensor
 
 HEIGHT = 256  # rows that one piece of work takes
 
+Running = tuple[Tensor, Tensor, Tensor]  # mean and variance, (M, F), and steps, (M,)
+
 
 def height(rows: int) -> int:
     """Return the number of rows in a piece; those of a block, if it cannot be cut evenly."""
@@ -23,7 +25,7 @@ class Norm(torch.autograd.Function):
     """Batch normalisation of blocks (M, R, F) over their first n rows, and ReLU; the rest is zero.
 
     A block with fewer than two rows takes the running statistics instead of its own. The rows lack
-    a bias that the dense layer before has, ``before``; the mean returned lacks it, too.
+    a bias that the dense layer before has, ``before``.
     """
 
     @staticmethod
@@ -34,38 +36,26 @@ class Norm(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor,
         before: Tensor,
-        running_mean: Tensor,
-        running_var: Tensor,
+        running: Running,
+        momentum: float,
         eps: float,
         relu: bool,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return normalised rows, and mean and biased variance (M, F); n is (M, 1)."""
-        share = (n > 1) / n.clamp(min=1)  # (M, 1)
-        means, squares, sizes = _run(moments, x, n)  # (M, C, F), (M, C, F), (M, C, 1)
-        mean = (means * sizes).sum(1) * share
-        var = (squares + sizes * (means - mean[:, None]).square()).sum(1) * share
-        mean = torch.where(n > 1, mean, running_mean - before)
-        var = torch.where(n > 1, var, running_var)
-        inverse = torch.rsqrt(var + eps)
-        scale = inverse * weight
-        ctx.save_for_backward(x, n, mean, scale, bias, inverse, share)
+    ) -> Tensor:
+        """Return normalised rows; n is (M, 1), weight and biases are (M, F)."""
+        pieces = _run(moments, x, n)
+        mean, scale, inverse = _call(statistics, *pieces, n, weight, before, running, momentum, eps)
+        ctx.save_for_backward(x, n, mean, scale, bias, inverse)
         ctx.relu = relu
-        ctx.mark_non_differentiable(mean, var)
-        return apply(x, n, mean, scale, bias, relu), mean, var
+        return apply(x, n, mean, scale, bias, relu)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients of rows, weight and both biases."""
-        x, n, mean, scale, bias, inverse, share = ctx.saved_tensors
-        sums, products = _run(gradient_sums, x, grad, n, mean, scale, bias, ctx.relu)
-        bias_grad = sums.sum(1)  # (M, F)
-        weight_grad = products.sum(1) * inverse
-        slope = weight_grad * inverse * share
-        below = _run(
-            gradient, x, grad, n, mean, scale, bias, bias_grad * share, slope, ctx.relu
-        ).view(x.shape)
-        before = torch.where(share > 0, torch.zeros_like(scale), scale * bias_grad)
-        return below, None, weight_grad, bias_grad, before, None, None, None, None
+        x, n, mean, scale, bias, inverse = ctx.saved_tensors
+        pieces = _run(gradient_sums, x, grad, n, mean, scale, bias, ctx.relu)
+        *grads, level, slope = _call(gradient_totals, *pieces, n, scale, inverse)
+        below = _run(gradient, x, grad, n, mean, scale, bias, level, slope, ctx.relu)
+        return below.view(x.shape), None, *grads, None, None, None, None
 
 
 class ReLU(torch.autograd.Function):
@@ -103,6 +93,35 @@ def moments(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return mean, squares, sizes
 
 
+def statistics(
+    means: Tensor,
+    squares: Tensor,
+    sizes: Tensor,
+    n: Tensor,
+    weight: Tensor,
+    before: Tensor,
+    running: Running,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Put the moments of pieces together; return mean, scale and inverse deviation of blocks.
+
+    The running statistics of blocks with two rows or more are brought forward.
+    """
+    enough = n > 1
+    mean = (means * sizes).sum(1) / n.clamp(min=1)
+    var = (squares + sizes * (means - mean[:, None]).square()).sum(1) / n.clamp(min=1)
+    running_mean, running_var, steps = running
+    mean = torch.where(enough, mean, running_mean - before)
+    var = torch.where(enough, var, running_var)
+    unbiased = var * (n.clamp(min=1) / (n - 1).clamp(min=1))
+    running_mean.lerp_(mean + before, momentum)
+    running_var.lerp_(unbiased, momentum)
+    steps += enough[:, 0]
+    inverse = torch.rsqrt(var + eps)
+    return mean, inverse * weight, inverse
+
+
 def normal(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu: bool) -> Tensor:
     """Normalise."""
     inside, _ = _rows(x, n)
@@ -116,6 +135,17 @@ def gradient_sums(
     """Return for each piece the sums of gradients, and of gradients times centered rows."""
     grad, centered = _through(x, grad, n, mean, scale, bias, relu)
     return grad.sum(2), (grad * centered).sum(2)
+
+
+def gradient_totals(
+    sums: Tensor, products: Tensor, n: Tensor, scale: Tensor, inverse: Tensor
+) -> tuple[Tensor, ...]:
+    """Return the gradients of weight and both biases, and what each row's depends on."""
+    share = (n > 1) / n.clamp(min=1)
+    bias = sums.sum(1)
+    weight = products.sum(1) * inverse
+    before = torch.where(n > 1, 0, scale * bias)
+    return weight, bias, before, bias * share, weight * inverse * share
 
 
 def gradient(
@@ -171,26 +201,27 @@ def _wide(statistic: Tensor) -> Tensor:
 
 
 def _run(function: Callable[..., Any], x: Tensor, *rest: Any) -> Any:
-    """Call a function on pieces of the blocks; compiled, on a GPU."""
+    """Call a function on pieces of the blocks."""
     models, rows, width = x.shape
     high = height(rows)
     pieces = rows // high if high else 1
 
     def cut(t: Any) -> Any:
-        if not isinstance(t, Tensor) or t.dim() < 3:
-            return t
-        out = t.reshape(models, pieces, high, width)
-        if compiled and pieces > 1:
-            torch._dynamo.mark_dynamic(out, 1)
-        return out
+        blocks = isinstance(t, Tensor) and t.dim() == 3
+        return t.reshape(models, pieces, high, width) if blocks else t
 
-    compiled = x.is_cuda and importlib.util.find_spec("triton") is not None
-    inputs = cut(x), *map(cut, rest)
-    if not compiled:
-        return function(*inputs)
-    # One kernel per width and number of models, good for any number of pieces.
+    return _call(function, cut(x), *map(cut, rest))
+
+
+def _call(function: Callable[..., Any], x: Tensor, *rest: Any) -> Any:
+    """Call a function; on a GPU, compiled: once per width and number of models."""
+    if not x.is_cuda or importlib.util.find_spec("triton") is None:
+        return function(x, *rest)
+    for t in (x, *rest):
+        if isinstance(t, Tensor) and t.dim() > 2 and t.shape[1] > 1:
+            torch._dynamo.mark_dynamic(t, 1)  # good for any number of pieces
     with torch._dynamo.config.patch(automatic_dynamic_shapes=False, recompile_limit=64):
-        return _compiled(function)(*inputs)
+        return _compiled(function)(x, *rest)
 
 
 @cache
