@@ -9,7 +9,9 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
+from mpsn.nn.by_color_cpu import exchanged
 from mpsn.nn.conv import SINConv
+from mpsn.nn.elu import ELU
 from mpsn.nn.functional.row_sums import sum_rows
 from mpsn.nn.functional.transposes import others
 from mpsn.nn.models import SIN
@@ -129,12 +131,21 @@ class ColorClasses:
             if k > 0:
                 low = fn.boundary(hs[k - 1], faces).add_(low)
             if k < self.K.dim:
-                messages = others(
-                    conv.messages(k, hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1])
-                )
-                table = torch.stack(messages, dim=1).flatten(0, 1)  # ((k+2) m_{k+1}, F)
+                table = self._exchanged(conv, k, step, hs).flatten(0, 1)
                 up = sum_rows(table, step.senders[k], step.ptr[k]).add_(up)
             out.append(conv.update(k, low, up))
+        return out
+
+    def _exchanged(self, conv: SINConv, k: int, step: Round, hs: list[Tensor]) -> Tensor:
+        """Return the leave-one-out sums of messages to k-simplices, (m_{k+1}, k+2, F)."""
+        h, coface, faces, own = hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1]
+        compiled = h.is_cpu and h.dtype == torch.float64 and isinstance(conv.act, ELU)
+        if not compiled or not conv.message:
+            return torch.stack(others(conv.messages(k, h, coface, faces, own)), dim=1)
+        dense = conv.message[k]
+        p, q = fn.split_linear([h, coface], dense.weight, dense.bias)  # type: ignore[arg-type]
+        out = p.new_empty(*faces.shape, p.shape[1])
+        exchanged(p.numpy(), q.numpy(), faces.numpy(), own.numpy(), out.numpy())
         return out
 
 

@@ -1,14 +1,17 @@
-"""The exponential linear unit, as fast as an exponential."""
+"""The exponential linear unit, in one pass over memory."""
 
+import numba
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
 class ELU(torch.nn.ELU):
-    r"""ELU, :math:`\max(x, e^{\min(x, 0)} - 1)`, by that formula where torch's own is slow.
+    r"""ELU, :math:`\max(x, e^{\min(x, 0)} - 1)`, compiled where torch's own is slow.
 
-    In double precision on the CPU torch takes expm1, which costs several times an exponential. What
-    is lost are bits of results below 1e-16. With gradients, and elsewhere, it is torch's own.
+    In double precision on the CPU torch spends most of its time on expm1. With one thread and
+    without gradients compiled code takes a quarter of it; otherwise it is torch's own.
 
     Example:
         >>> from mpsn.nn.elu import ELU
@@ -19,8 +22,44 @@ class ELU(torch.nn.ELU):
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply the function to every entry."""
+        plain = x.dtype == torch.float64 and x.device.type == "cpu" and x.is_contiguous()
         graded = torch.is_grad_enabled() and x.requires_grad
-        if graded or x.dtype != torch.float64 or x.device.type != "cpu":
+        if not plain or graded or torch.get_num_threads() > 1 or torch.compiler.is_compiling():
             return super().forward(x)
-        below = x.clamp(max=0).exp_().sub_(1)
-        return torch.maximum(x, below, out=x if self.inplace else below)
+        out = x if self.inplace else x.clone()
+        elu_all(out.detach().view(-1).numpy())
+        return out
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract"})
+def elu(x: float) -> float:
+    """Return ELU of a number, with an error of at most a few units in the last place.
+
+    With y = n log 2 + r and |r| <= log 2 / 2, e^y - 1 is 2^n (e^r - 1) + (2^n - 1), by Taylor's
+    series up to r^13; below -40 it is -1. No branch and no call, so that loops become vector code.
+    """
+    y = max(min(x, 0.0), -40.0)
+    n = np.floor(y * 1.4426950408889634 + 0.5)
+    r = y - n * 0.693147180369123816490 - n * 1.90821492927058770002e-10
+    s = 1 / 6227020800
+    s = s * r + 1 / 479001600
+    s = s * r + 1 / 39916800
+    s = s * r + 1 / 3628800
+    s = s * r + 1 / 362880
+    s = s * r + 1 / 40320
+    s = s * r + 1 / 5040
+    s = s * r + 1 / 720
+    s = s * r + 1 / 120
+    s = s * r + 1 / 24
+    s = s * r + 1 / 6
+    s = s * r + 0.5
+    s = s * r * r + r
+    power = np.int64((np.int64(n) + 1023) << 52).view(np.float64)
+    return power * s + (power - 1.0) if x <= 0.0 else x  # of nan: nan
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract"})
+def elu_all(x: NDArray[np.float64]) -> None:
+    """Replace every entry by its ELU."""
+    for i in range(x.size):
+        x[i] = elu(x[i])
