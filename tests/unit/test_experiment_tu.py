@@ -14,7 +14,7 @@ from mpsn.complexes.graphs import as_graph
 from mpsn.datasets.folds import Folds
 from mpsn.datasets.tu import SETS
 from mpsn.errors import FileError
-from mpsn.experiments import configs, tu
+from mpsn.experiments import configs, tu, tu_table
 from mpsn.experiments.configs import ConfigError
 from mpsn.experiments.engine import run
 from mpsn.experiments.experiment import Job, Place, Record, Run
@@ -286,8 +286,7 @@ def test_stratified_folds_are_told_from_given_ones(data):
 
 @pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")
 def test_the_quick_version_runs_on_real_data(tmp_path):
-    result = reproduce(
-        "tu", models=["proteins-gin", "proteins-wl-kernel"], quick=True, seeds=1, out=tmp_path
-    )
-    assert [line[1] for line in result.table.rows[:2]] == ["GIN", "WL kernel"]
+    rows = [f"proteins-{model}" for model in tu_table.MODELS]
+    result = reproduce("tu", models=rows, quick=True, seeds=1, out=tmp_path)
+    assert [line[1] for line in result.table.rows[:4]] == list(tu_table.MODELS.values())
     assert {Path(path).stem for path in result.figures} == {"tu_triangles", "tu_curves"}

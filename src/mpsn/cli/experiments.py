@@ -289,8 +289,8 @@ def _print(result: "Result", as_json: bool) -> None:
 
 def _print_table(values: "Values", more: Sequence[str] = ()) -> None:
     table = Table(title=escape(values.title), title_justify="left")
-    for column in values.columns:
-        table.add_column(escape(column), overflow="fold")
+    for i, column in enumerate(values.columns):
+        table.add_column(escape(column), overflow="fold", no_wrap=i == 0)
     for row in values.rows:
         table.add_row(*map(escape, row))
     Console().print(table)

@@ -13,6 +13,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from mpsn.errors import MPSNError
+from mpsn.experiments.engine import check_device
 
 FEWEST = 20  # samples from which a part is held out for validation
 STEPS = 10  # fewest in an epoch, where there are samples enough
@@ -51,14 +52,8 @@ class Ensemble(torch.nn.Module):
 def pick_device(device: str | torch.device) -> torch.device:
     """Return the device named; ``"auto"`` is the GPU where there is one."""
     if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        where = torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        raise MPSNError(f"Expected a device 'auto', 'cpu' or 'cuda', got {device!r}.") from error
-    if where.type == "cuda" and not torch.cuda.is_available():
-        raise MPSNError(f"Expected a device that is there, got {device} and no CUDA; use 'auto'.")
-    return where
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return check_device(device)
 
 
 @contextmanager

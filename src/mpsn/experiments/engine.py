@@ -127,12 +127,12 @@ def environment(device: torch.device) -> dict[str, str]:
     }
 
 
-def check_device(name: str) -> torch.device:
+def check_device(name: str | torch.device) -> torch.device:
     """Return a device that can be used."""
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise MPSNError(f"Expected a device such as cpu or cuda, got {name!r}: {reason}") from error
     return device
