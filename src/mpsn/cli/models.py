@@ -76,7 +76,11 @@ def fit(
         )
     kind = SimplicialRegressor if regress else SimplicialClassifier
     model = kind(
-        max_dim=max_dim, epochs=epochs, device=device, random_state=seed, verbose=sys.stderr.isatty()
+        max_dim=max_dim,
+        epochs=epochs,
+        device=device,
+        random_state=seed,
+        verbose=sys.stderr.isatty(),
     )
     model.fit(graphs, y)
     model.save(out)
