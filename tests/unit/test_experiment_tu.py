@@ -19,6 +19,7 @@ from mpsn.experiments.configs import ConfigError
 from mpsn.experiments.engine import run
 from mpsn.experiments.experiment import Job, Place, Record, Run
 from mpsn.experiments.reproduce import reproduce
+from mpsn.experiments.store import remaining
 from mpsn.experiments.training import Settings, Trained
 from mpsn.experiments.tu import EXPERIMENT, TUConfig
 from mpsn.experiments.tu_kernels import KernelConfig, gram
@@ -162,6 +163,23 @@ def test_the_same_job_gives_the_same_runs(data, config):
     assert run.metrics["honest"] == run.curve["val_test"][at]
 
 
+def test_jobs_lose_little_when_killed():
+    """Ten folds of a small set are one job, of a Reddit set two; records of all ten serve both."""
+    ten = replace(SMALL, folds=10)
+    halves = EXPERIMENT.jobs("row", ten, (0,))
+    assert [job.folds for job in halves] == [(0, 1, 2, 3, 4), (5, 6, 7, 8, 9)]
+    assert len(EXPERIMENT.jobs("row", replace(ten, dataset="NCI1"), (0,))) == 1
+    assert all(remaining(job, [record("row", ten, made(range(10)))]) is None for job in halves)
+    first = record("row", ten, made(range(5)))
+    assert [remaining(job, [first]) for job in halves] == [None, halves[1]]
+
+
+def test_an_unfinished_seed_waits():
+    whole, part = made(range(10)), made(range(1), seeds=(1,))
+    records = [record("row", KERNEL, runs) for runs in (whole, part)]
+    assert table(records).rows == table(records[:1]).rows
+
+
 def made(folds, seeds=(0,), val=0.5):
     rng = np.random.default_rng(len(folds))
     return [
@@ -215,7 +233,7 @@ def test_the_table_shows_ours_beside_what_is_quoted():
     assert ["REDDIT-BINARY", "GSN (quoted)"] not in lines
     notes = "\n".join(found.notes)
     assert "of sin-mean and sin-sum the first is shown; its validation accuracy is 80.0" in notes
-    assert "NCI1: 1 of 10 folds." in notes
+    assert "NCI1: SWL kernel on 1 of 10 folds." in notes
     assert "3 graphs are in no test fold" in notes
     assert "from the paper's 92.2 ± 1.0, not within one standard deviation" in notes
     assert "REDDIT-BINARY: SIN against our GIN" in notes

@@ -16,7 +16,7 @@ from mpsn.testing import complexes
 OPTIONS = [
     {},
     {"jump": True, "readout": "mean", "act": "tanh"},
-    {"coface_message": False, "eps": 0.3, "readout_dims": (0, 2)},
+    {"coface_message": False, "eps": 0.3, "readout_dims": (2, 0), "jump": True},
 ]
 
 

@@ -1,9 +1,44 @@
-"""ELU by the exponential is torch's ELU."""
+"""ELU as compiled code is torch's ELU."""
 
 import pytest
 import torch
 
 from mpsn.nn.elu import ELU
+
+
+@pytest.fixture(autouse=True, params=[1, 2], ids=["compiled", "torch's"])
+def _threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_to_the_last_place():
+    x = -torch.logspace(-300, 3, 100_000, dtype=torch.float64)
+    torch.testing.assert_close(ELU()(x), torch.expm1(x), rtol=4.5e-16, atol=0)
+
+
+def test_other_layouts_and_slopes():
+    x = torch.randn(8, 6, dtype=torch.float64)
+    for given, layer in ((x.T, ELU()), (x[:, ::2], ELU(inplace=True)), (x, ELU(alpha=2.0))):
+        expected = torch.nn.functional.elu(given.clone(), layer.alpha)
+        torch.testing.assert_close(layer(given), expected, rtol=1e-15, atol=0)
+
+
+def test_torch_is_told():
+    """Traced, differentiated forward, or overwritten while a derivative needs the old values."""
+    x = torch.randn(5, dtype=torch.float64)
+    torch.testing.assert_close(torch.jit.trace(ELU(), x)(-x), torch.nn.functional.elu(-x))
+    with torch.autograd.forward_ad.dual_level():
+        dual = ELU()(torch.autograd.forward_ad.make_dual(x, torch.ones_like(x)))
+        slope = torch.autograd.forward_ad.unpack_dual(dual).tangent
+    torch.testing.assert_close(slope, torch.where(x > 0, 1, x.exp()))
+    w = torch.ones(5, dtype=torch.float64, requires_grad=True)
+    y = (w * x).sum()
+    ELU(inplace=True)(x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -95,6 +95,17 @@ def test_batch_norm_leaves_too_few_rows_alone():
     assert norm(torch.randn(5, 7, 2)).shape == (5, 7, 2)
 
 
+def test_sin_computes_the_dimensions_asked_for():
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+    xs = [torch.randn(n, 4) for n in K.counts]
+    layer = nn.SINConv(4, 5, max_dim=2)
+    every = layer(K, xs)
+    for got, k in zip(layer(K, xs, dims=(2, 0)), (2, 0), strict=True):
+        assert torch.equal(got, every[k])
+    with pytest.raises(LayerError, match="Expected dims from 0 to 2"):
+        layer(K, xs, dims=(-1,))
+
+
 def test_sin_message_is_the_dense_layer_on_the_concatenation():
     torch.manual_seed(0)
     K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)

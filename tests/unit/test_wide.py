@@ -201,6 +201,17 @@ def test_blocks_in_pieces_are_blocks():
         torch.testing.assert_close(cut, whole, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("norm", [False, True])
+def test_broken_features_show(norm):
+    """What is not a number stays that, in its model and no other."""
+    dataset = graphs()
+    batch = wide_batch(dataset, LISTS)
+    batch.K.x[0][0] = torch.nan
+    out = Wide(models("SIN", 3, norm=norm))(batch)
+    assert out[0].isnan().any()
+    assert not out[1:].isnan().any()
+
+
 def splits_of(dataset):
     """Three splits; the second takes fewer steps than the others."""
     n = len(dataset)

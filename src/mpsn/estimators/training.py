@@ -52,8 +52,11 @@ class Ensemble(torch.nn.Module):
 def pick_device(device: str | torch.device) -> torch.device:
     """Return the device named; ``"auto"`` is the GPU where there is one."""
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    return check_device(device)
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return check_device(device)
+    except MPSNError as error:
+        raise MPSNError(f"{error} Or use 'auto', which takes a GPU where there is one.") from error
 
 
 @contextmanager

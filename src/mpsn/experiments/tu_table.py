@@ -1,6 +1,6 @@
 """Accuracies on the TU sets under two protocols, beside what the paper quotes."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpsn.datasets.folds import FOLDS
 from mpsn.datasets.tu import SETS
 from mpsn.experiments.experiment import Record, Run, Table
 
@@ -103,13 +104,24 @@ def rows(records: Sequence[Record]) -> list[Row]:
     out = []
     for name, some in by_row.items():
         config = some[0].job.config
-        runs = sorted((r for record in some for r in record.runs), key=lambda r: (r.seed, r.fold))
+        runs = _whole_seeds([run for record in some for run in record.runs])
         paper = paper_protocol(runs) if config.whole else None
         val = float(np.mean([run.metrics["val"] for run in runs]))
         out.append(
             Row(config.dataset, config.model, name, runs, paper, honest_protocol(runs), 100 * val)
         )
     return sorted(out, key=lambda r: (list(SETS).index(r.dataset), list(MODELS).index(r.model)))
+
+
+def _whole_seeds(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs of the seeds that have the most folds, by seed and fold.
+
+    A run that was interrupted may have more folds of one seed than of another.
+    """
+    folds = Counter(run.seed for run in runs)
+    most = max(folds.values())
+    kept = [run for run in runs if folds[run.seed] == most]
+    return sorted(kept, key=lambda run: (run.seed, run.fold))
 
 
 def chosen(every: Sequence[Row]) -> dict[tuple[str, str], Row]:
@@ -155,9 +167,10 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
         kind = "those of Xu et al. 2019" if run.metrics["given"] else "stratified ones"
         over = f"; {run.metrics['untested']:g} graphs are in no test fold"
         yield f"{dataset}: the folds are {kind}{over * (run.metrics['untested'] > 0)}."
-        few = {len({r.fold for r in row.runs}) for row in every if row.dataset == dataset}
-        if few != {10}:
-            yield f"{dataset}: {min(few)} of 10 folds."
+        for (of, model), row in best.items():
+            folds = len({run.fold for run in row.runs})
+            if of == dataset and folds < FOLDS:
+                yield f"{dataset}: {MODELS[model]} on {folds} of {FOLDS} folds."
         sin, gin = best.get((dataset, "sin")), best.get((dataset, "gin"))
         if sin and sin.paper:
             mean, std = map(float, quoted("SIN", dataset).split("±"))

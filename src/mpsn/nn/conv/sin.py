@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
+from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.checks import activation, cochains
 from mpsn.nn.conv.mlp import mlp
@@ -40,7 +41,8 @@ class SINConv(torch.nn.Module):
         train_eps: Whether both are learned.
 
     Shapes:
-        One tensor (n_k, F), or (n_k, B, F), per dimension 0, ..., max_dim in; G instead of F out.
+        One tensor (n_k, F), or (n_k, B, F), per dimension 0, ..., max_dim in; G instead of F out,
+        for each of ``dims`` if they are given.
 
     Example:
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
@@ -90,6 +92,8 @@ class SINConv(torch.nn.Module):
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
         out = []
         for k in range(len(hs)) if dims is None else dims:
+            if not 0 <= k <= self.max_dim:
+                raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
             low, up = self.own(k, hs[k])
             if k > 0:
                 low = low + fn.boundary(hs[k - 1], K.faces(k))

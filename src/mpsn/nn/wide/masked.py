@@ -126,7 +126,7 @@ def normal(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu
     """Normalise."""
     inside, _ = _rows(x, n)
     out = (x - _wide(mean)) * _wide(scale) + _wide(bias)
-    return torch.where(inside & (out > 0) if relu else inside, out, 0)
+    return torch.where(inside, out.clamp(min=0) if relu else out, 0)
 
 
 def gradient_sums(
@@ -168,13 +168,12 @@ def gradient(
 
 def rectified(x: Tensor, n: Tensor, bias: Tensor) -> Tensor:
     """Add a bias, and cut off what is below zero."""
-    out = x + _wide(bias)
-    return torch.where(_rows(x, n)[0] & (out > 0), out, 0)
+    return torch.where(_rows(x, n)[0], (x + _wide(bias)).clamp(min=0), 0)
 
 
 def unrectified(out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients of rows, and for each piece their sums."""
-    below = torch.where(out > 0, grad, 0)
+    below = torch.where(out <= 0, 0, grad)
     return below, below.sum(2)
 
 
@@ -184,8 +183,8 @@ def _through(
     """Send gradients back through padding and ReLU; return them, and centered rows."""
     inside, _ = _rows(x, n)
     centered = torch.where(inside, x - _wide(mean), 0)
-    passes = inside & (centered * _wide(scale) + _wide(bias) > 0) if relu else inside
-    return torch.where(passes, grad, 0), centered
+    cut = ~inside | (centered * _wide(scale) + _wide(bias) <= 0) if relu else ~inside
+    return torch.where(cut, 0, grad), centered
 
 
 def _rows(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
