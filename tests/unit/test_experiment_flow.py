@@ -9,7 +9,7 @@ import torch
 
 from mpsn.datasets import synthetic_flows
 from mpsn.errors import LayerError, MPSNError
-from mpsn.experiments import flow, ocean
+from mpsn.experiments import flow, flow_training, ocean
 from mpsn.experiments.configs import ConfigError, build, plain, rows
 from mpsn.experiments.experiment import Job, Place, Record, Run
 from mpsn.experiments.flow_report import harmonic_coordinates, spread
@@ -135,6 +135,24 @@ def test_recording_a_step_leaves_no_trace(data):
         return torch.stack([steps.epoch(order).clone() for order in passes])
 
     assert torch.equal(losses(0), losses(4))
+
+
+def test_a_step_in_parts_is_a_step(data, monkeypatch):
+    """On a CPU, large batches are taken in parts; the last batch has flows missing."""
+
+    def trained(at_once):
+        monkeypatch.setattr(flow_training, "AT_ONCE", at_once)
+        torch.manual_seed(0)
+        nets = [EdgeFlowNet(SMALL.model).double() for _ in range(2)]
+        stack = EdgeFlowStack(nets, data.complex)
+        steps = Steps(stack, data.x[:, data.train].double(), data.y[data.train], 16)
+        steps.lr.fill_(0.01)
+        passes = orders(40, Training(epochs=2, batch=16), [0, 1])
+        return [*(steps.epoch(order).clone() for order in passes), *stack.parameters()]
+
+    flows = 2 * data.complex.count(1)
+    for part, whole in zip(trained(3 * flows), trained(16 * flows), strict=True):
+        torch.testing.assert_close(part, whole, rtol=1e-5, atol=1e-7)
 
 
 def test_side_by_side_is_the_stack(data):

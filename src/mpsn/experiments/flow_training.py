@@ -16,6 +16,8 @@ from mpsn.nn.models import EdgeFlowNet, EdgeFlowStack
 
 T = TypeVar("T")
 
+AT_ONCE = 1 << 16  # values of flows on a CPU; larger tensors would be fetched from the system anew
+
 
 @dataclass(frozen=True)
 class Training:
@@ -153,6 +155,8 @@ class Steps:
         self.adam = torch.optim.Adam(
             stack.parameters(), lr=self.lr, fused=True, capturable=device.type == "cuda"
         )
+        few = max(1, AT_ONCE // (S * len(flows)))
+        self.at_once = batch if device.type == "cuda" else few  # flows, whose gradients add up
         self.step = recorded(stack, self._step)
 
     def start(self) -> None:
@@ -171,15 +175,17 @@ class Steps:
         return self.passed
 
     def _step(self) -> None:
-        there = self.index >= 0  # (S, B)
-        y = self.labels[self.index]
+        total = (self.index >= 0).sum(1)  # (S,)
         self.adam.zero_grad()
-        logits = self.stack(self.flows[:, self.index].transpose(0, 1)[..., None])  # (S, B, C)
-        loss = nnf.cross_entropy(logits.mT, y, reduction="none") * there
-        torch.autograd.backward((loss.sum(1) / there.sum(1)).sum())
+        for index in torch.split(self.index, self.at_once, 1):
+            there = index >= 0  # (S, B)
+            y = self.labels[index]
+            logits = self.stack(self.flows[:, index].transpose(0, 1)[..., None])  # (S, B, C)
+            loss = nnf.cross_entropy(logits.mT, y, reduction="none") * there
+            torch.autograd.backward((loss.sum(1) / total).sum())
+            self.passed[0] += loss.detach().sum(1)
+            self.passed[1] += ((logits.detach().argmax(2) == y) & there).sum(1)
         self.adam.step()
-        self.passed[0] += loss.detach().sum(1)
-        self.passed[1] += ((logits.detach().argmax(2) == y) & there).sum(1)
 
 
 def recorded(stack: torch.nn.Module, function: Callable[[], T]) -> Callable[[], T]:
