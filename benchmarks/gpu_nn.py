@@ -36,10 +36,10 @@ def main():
             rows[-1]["faster"] = first["ms"] / ms
             rows[-1]["memory"] = rows[-1]["peak_gib"] / first["peak_gib"]
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {K}, width 64, {GOALS=}")
-    print(f"{'task':18} {'who':12} {'ms':>8} {'GiB':>7} {'faster':>7} {'memory':>7}")
+    print(f"{'task':18} {'who':14} {'ms':>8} {'GiB':>7} {'faster':>7} {'memory':>7}")
     for r in rows:
         print(
-            f"{r['task']:18} {r['who']:12} {r['ms']:8.2f} {r['peak_gib']:7.2f} "
+            f"{r['task']:18} {r['who']:14} {r['ms']:8.2f} {r['peak_gib']:7.2f} "
             f"{r['faster']:7.2f} {r['memory']:7.2f}"
         )
     if len(sys.argv) > 1:

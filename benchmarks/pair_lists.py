@@ -45,7 +45,8 @@ def contest(K, width, device="cpu"):
     """Return three tasks: name -> who -> function, which runs forward and backward.
 
     Upper messages to edges, where most of the pairs are; upper messages to vertices and edges; and
-    a whole layer. The outputs are compared first.
+    a whole layer, also with all messages taken out, which is what no way of passing them can beat.
+    The outputs are compared first.
     """
     torch.manual_seed(0)
     layer = nn.SINConv(width, width, max_dim=2).to(device)
@@ -55,7 +56,11 @@ def contest(K, width, device="cpu"):
     def messages(dims, hs):
         return [layer._upper(k, hs[k], hs[k + 1], K.faces(k + 1)) for k in dims]
 
+    def alone(hs):
+        return [layer.update(k, h, h) for k, h in enumerate(hs)]
+
     compiled = torch.compile(messages, fullgraph=True)
+    alone_compiled = torch.compile(alone, fullgraph=True)
     whole = torch.compile(layer, fullgraph=True)
 
     def task(function):
@@ -78,6 +83,8 @@ def contest(K, width, device="cpu"):
             "pair lists": task(lambda: pairs(hs)),
             "eager": task(lambda: layer(K, hs)),
             "compiled": task(lambda: whole(K, hs)),
+            "perceptrons": task(lambda: alone(hs)),
+            "same, compiled": task(lambda: alone_compiled(hs)),
         },
     }
     for name, contestants in tasks.items():

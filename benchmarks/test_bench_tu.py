@@ -3,7 +3,6 @@
 import os
 
 import pytest
-import torch
 from tu_data import setup, splits
 
 from mpsn.datasets import TU
@@ -13,11 +12,7 @@ from mpsn.nn import SINConv
 
 def without_messages(self, K, xs, dims=(0, 1, 2)):
     """Do what SINConv does, every simplex for itself."""
-    out = []
-    for k in dims:
-        both = torch.cat([self.mlp_boundary[k](xs[k]), self.mlp_upper[k](xs[k])], dim=-1)
-        out.append(self.mlp_update[k](both))
-    return out
+    return [self.update(k, xs[k], xs[k]) for k in dims]
 
 
 @pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs local data: set MPSN_DATA")

@@ -115,3 +115,35 @@ def test_networks_side_by_side(config):
         y.sum().backward()
     for a, b in zip(stacks[0].stacked, stacks[1].stacked, strict=True):
         torch.testing.assert_close(b.grad.cpu(), a.grad, rtol=1e-9, atol=1e-9)
+
+
+def derivatives(function, inputs):
+    """Return the value, first derivatives and some of the second."""
+    inputs = [t.cuda().requires_grad_() for t in inputs]
+    out = function(*inputs)
+    first = torch.autograd.grad(out.square().sum(), inputs, retain_graph=True)
+    slopes = torch.autograd.grad(out.square().sum(), inputs, create_graph=True)
+    second = torch.autograd.grad(sum(g.square().sum() for g in slopes), inputs)
+    return [out, *first, *second]
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("act", ["elu", "relu", "tanh", "id"])
+def test_messages_in_one_kernel(act, k, batch):
+    """The Triton kernels against a chain of torch's operations."""
+    from mpsn.nn.checks import activation
+    from mpsn.nn.functional import coface_exchange
+    from mpsn.nn.functional.coface_exchange import _plain
+
+    torch.manual_seed(0)
+    K = mpsn.clique_complex(nx.gnp_random_graph(30, 0.4, seed=0), max_dim=3).to("cuda")
+    shapes = (K.count(k), *batch, 5), (K.count(k + 1), *batch, 3), (70, 8), (70,)
+    inputs, act = [torch.randn(s, dtype=torch.float64) for s in shapes], activation(act)
+    got, right = (
+        derivatives(lambda h, c, w, b, f=f: f(h, c, K.faces(k + 1), w, b, act), inputs)
+        for f in (coface_exchange, _plain)
+    )
+    assert got[0].grad_fn.name() == "_FusedBackward"
+    for a, b in zip(got, right, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)

@@ -127,7 +127,8 @@ class ColorClasses:
     def _layer(self, conv: SINConv, step: Round, hs: list[Tensor]) -> list[Tensor]:
         out = []
         for k, (own, faces) in enumerate(zip(step.own, step.faces, strict=True)):
-            low, up = conv.own(k, hs[k].index_select(0, own))
+            h = hs[k].index_select(0, own)
+            low, up = conv.own(k, h, 0), conv.own(k, h, 1)
             if k > 0:
                 low = fn.boundary(hs[k - 1], faces).add_(low)
             if k < self.K.dim:
@@ -139,14 +140,16 @@ class ColorClasses:
     def _exchanged(self, conv: SINConv, k: int, step: Round, hs: list[Tensor]) -> Tensor:
         """Return the leave-one-out sums of messages to k-simplices, (m_{k+1}, k+2, F)."""
         h, coface, faces, own = hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1]
-        compiled = h.is_cpu and h.dtype == torch.float64 and isinstance(conv.act, ELU)
-        if not compiled or not conv.message:
-            return torch.stack(others(conv.messages(k, h, coface, faces, own)), dim=1)
+        if not conv.message:
+            return torch.stack(others(fn.gather(h, faces)), dim=1)
         dense = conv.message[k]
         p, q = fn.split_linear([h, coface], dense.weight, dense.bias)  # type: ignore[arg-type]
-        out = p.new_empty(*faces.shape, p.shape[1])
-        exchanged(p.numpy(), q.numpy(), faces.numpy(), own.numpy(), out.numpy())
-        return out
+        if h.is_cpu and h.dtype == torch.float64 and isinstance(conv.act, ELU):
+            out = p.new_empty(*faces.shape, p.shape[1])
+            exchanged(p.numpy(), q.numpy(), faces.numpy(), own.numpy(), out.numpy())
+            return out
+        q = q.index_select(0, own)
+        return torch.stack(others([conv.act(m.add_(q)) for m in fn.gather(p, faces)]), dim=1)
 
 
 def _cofaces(K: SimplicialComplex, k: int) -> tuple[Tensor, Tensor]:

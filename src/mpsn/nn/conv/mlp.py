@@ -1,5 +1,6 @@
 """Small perceptrons that do not mind a dimension without simplices."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -7,6 +8,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.nn.checks import activation
+from mpsn.nn.functional.dense import split_linear
 
 
 class RowNorm(torch.nn.Module):
@@ -38,7 +40,28 @@ class RowNorm(torch.nn.Module):
         return out.view(x.shape)
 
 
-def mlp(widths: list[int], act: str, norm: bool = False) -> torch.nn.Sequential:
+class SplitLinear(torch.nn.Linear):
+    """A dense layer that takes the concatenation of two tensors (n, ..., F_i), or both as they are.
+
+    Then the concatenation is not formed, nor kept for the derivative beside the tensors themselves.
+
+    Example:
+        >>> from mpsn.nn.conv.mlp import SplitLinear
+        >>> SplitLinear(5, 2)([torch.zeros(7, 3), torch.zeros(7, 2)]).shape
+        torch.Size([7, 2])
+    """
+
+    def forward(self, x: Tensor | Sequence[Tensor]) -> Tensor:
+        """Return (n, ..., G)."""
+        if isinstance(x, Tensor):
+            return super().forward(x)
+        left, right = split_linear(x, self.weight, self.bias)
+        return left.add_(right)
+
+
+def mlp(
+    widths: list[int], act: str, norm: bool = False, first: type[torch.nn.Linear] = torch.nn.Linear
+) -> torch.nn.Sequential:
     """Build Linear, [RowNorm,] activation once per step of ``widths``.
 
     Example:
@@ -48,7 +71,7 @@ def mlp(widths: list[int], act: str, norm: bool = False) -> torch.nn.Sequential:
     """
     layers: list[torch.nn.Module] = []
     for n_in, n_out in pairwise(widths):
-        layers.append(torch.nn.Linear(n_in, n_out))
+        layers.append((torch.nn.Linear if layers else first)(n_in, n_out))
         if norm:
             layers.append(RowNorm(n_out))
         # What RowNorm returns is a view, which would have to be copied first.

@@ -9,7 +9,7 @@ from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.checks import activation, cochains
-from mpsn.nn.conv.mlp import mlp
+from mpsn.nn.conv.mlp import SplitLinear, mlp
 
 
 class SINConv(torch.nn.Module):
@@ -71,7 +71,7 @@ class SINConv(torch.nn.Module):
         self.mlp_boundary = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
         self.mlp_upper = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
         self.mlp_update = torch.nn.ModuleList(
-            mlp([2 * out_channels, out_channels], act, norm) for _ in dims
+            mlp([2 * out_channels, out_channels], act, norm, SplitLinear) for _ in dims
         )
         # Nothing lies above dimension max_dim, so it has no co-face messages.
         self.message = torch.nn.ModuleList(
@@ -90,53 +90,42 @@ class SINConv(torch.nn.Module):
     ) -> list[Tensor]:
         """Return new features of ``dims``, of all unless said; those handed in stay as they are."""
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
-        out = []
-        for k in range(len(hs)) if dims is None else dims:
-            if not 0 <= k <= self.max_dim:
-                raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
-            low, up = self.own(k, hs[k])
-            if k > 0:
-                low = low + fn.boundary(hs[k - 1], K.faces(k))
-            if k < self.max_dim:
-                up = up + self._upper(k, hs[k], hs[k + 1], K.faces(k + 1))
-            out.append(self.update(k, low, up))
-        return out
+        dims = range(len(hs)) if dims is None else dims
+        if not all(0 <= k <= self.max_dim for k in dims):
+            raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
+        # The derivative runs backwards: messages last, and perceptrons of large dimensions before
+        # them. In this order the least is held at a time.
+        ups = [self._up(K, hs, k) for k in dims]
+        out = [self.update(k, self._low(K, hs, k), ups.pop()) for k in reversed(dims)]
+        return out[::-1]
 
-    def own(self, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (1 + ε_B) h and (1 + ε_↑) h."""
+    def own(self, k: int, h: Tensor, part: int) -> Tensor:
+        """Return (1 + ε_B) h, part 0, or (1 + ε_↑) h, part 1."""
         if self.eps is not None:
-            return (1 + self.eps[k, 0]) * h, (1 + self.eps[k, 1]) * h
-        own = (1 + self.fixed_eps) * h if self.fixed_eps else h
-        return own, own
+            return (1 + self.eps[k, part]) * h
+        return (1 + self.fixed_eps) * h if self.fixed_eps else h
+
+    def _low(self, K: SimplicialComplex, hs: list[Tensor], k: int) -> Tensor:
+        own = self.own(k, hs[k], 0)
+        return own + fn.boundary(hs[k - 1], K.faces(k)) if k else own
+
+    def _up(self, K: SimplicialComplex, hs: list[Tensor], k: int) -> Tensor:
+        own = self.own(k, hs[k], 1)
+        if k == self.max_dim:
+            return own
+        return own + self._upper(k, hs[k], hs[k + 1], K.faces(k + 1))
 
     def _upper(self, k: int, h: Tensor, coface: Tensor, faces: Tensor) -> Tensor:
         if not self.message:
             return fn.upper(h, faces)
-        return fn.upper_exchange(self.messages(k, h, coface, faces), faces, h.shape[0])
-
-    def messages(
-        self, k: int, h: Tensor, coface: Tensor, faces: Tensor, at: Tensor | None = None
-    ) -> list[Tensor]:
-        """Return M(h_τ, h_δ) for the face τ in each column of a table, k+2 of (n_{k+1}, F).
-
-        Args:
-            k: Dimension of the faces.
-            h: Their features.
-            coface: Features of the co-faces.
-            faces: Rows of ``h`` for each co-face.
-            at: Rows of ``coface`` for each co-face, where they are not its rows in order.
-        """
-        if not self.message:
-            return fn.gather(h, faces)
         dense = self.message[k]
-        p, q = fn.split_linear([h, coface], dense.weight, dense.bias)  # type: ignore[arg-type]
-        q = q if at is None else q.index_select(0, at)
-        return [self.act(m.add_(q)) for m in fn.gather(p, faces)]
+        weight, bias = dense.weight, dense.bias
+        return fn.coface_exchange(h, coface, faces, weight, bias, self.act)  # type: ignore[arg-type]
 
     def update(self, k: int, low: Tensor, up: Tensor) -> Tensor:
-        """Return MLP_U(MLP_B(low) ‖ MLP_↑(up))."""
-        both = torch.cat([self.mlp_boundary[k](low), self.mlp_upper[k](up)], dim=-1)
-        out: Tensor = self.mlp_update[k](both)
+        """Return MLP_U(MLP_B(low) ‖ MLP_↑(up)), the concatenation not formed."""
+        halves = [self.mlp_boundary[k](low), self.mlp_upper[k](up)]
+        out: Tensor = self.mlp_update[k](halves)
         return out
 
     def extra_repr(self) -> str:

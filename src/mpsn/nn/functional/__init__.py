@@ -4,6 +4,7 @@ Every function takes plain tensors, of features (n_k, F) or (n_k, B, F), differe
 with ``fullgraph=True``, and is deterministic where torch is told to be.
 """
 
+from mpsn.nn.functional.coface_exchange import coface_exchange
 from mpsn.nn.functional.dense import split_linear
 from mpsn.nn.functional.incidence import boundary, coboundary, degree, gather, scatter
 from mpsn.nn.functional.neighbors import lower, lower_exchange, upper, upper_exchange
@@ -13,6 +14,7 @@ __all__ = [
     "aggregate",
     "boundary",
     "coboundary",
+    "coface_exchange",
     "degree",
     "gather",
     "incidence",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 try:  # comes with torch for CUDA, on most systems
@@ -45,5 +46,6 @@ def sum_rows(h: Tensor, at: Tensor, ptr: Tensor, weights: Tensor | None) -> Tens
     grid = (n, triton.cdiv(columns, width))
     filled = h if weights is None else weights
     warps = max(1, min(4, width // 64))
-    _kernel[grid](h, at, ptr, filled, out, columns, width, weights is not None, num_warps=warps)
+    with torch.cuda.device_of(h):  # type: ignore[no-untyped-call]
+        _kernel[grid](h, at, ptr, filled, out, columns, width, weights is not None, num_warps=warps)
     return out

@@ -28,7 +28,7 @@ class WideLinear(torch.nn.Module):
         layers: Dense layers of one shape.
 
     Shapes:
-        (M R, F) in, (M R, G) out.
+        (M R, F) in, or the parts of a concatenation; (M R, G) out.
     """
 
     def __init__(self, layers: Sequence[torch.nn.Linear]) -> None:
@@ -37,8 +37,9 @@ class WideLinear(torch.nn.Module):
         self.weight = _stack([layer.weight.T for layer in layers])  # (M, F, G)
         self.bias = _stack([layer.bias for layer in layers]) if layers[0].bias is not None else None
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor | Sequence[Tensor]) -> Tensor:
         """Apply layer m to block m."""
+        x = x if isinstance(x, Tensor) else torch.cat(list(x), dim=-1)
         bias = None if self.followed and self.followed.padded else self.bias
         return Dense.apply(x, self.weight, bias)  # type: ignore[no-untyped-call, no-any-return]
 
