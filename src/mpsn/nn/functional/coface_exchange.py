@@ -72,7 +72,7 @@ class _Fused(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        *tensors, ctx.act, ctx.name = inputs
+        *tensors, ctx.act, ctx.kind = inputs
         ctx.save_for_backward(*tensors)
         return _fused(*inputs)
 
@@ -90,6 +90,6 @@ class _Fused(torch.autograd.Function):
                 ys, gs = [_plain(h, coface, faces, weight, bias, ctx.act)], [grad]
             else:
                 ys = [p, q] = split_linear([h, coface], weight, bias)
-                gs = coface_exchange_cuda.gradients(p, q, faces, grad, ctx.name)
+                gs = coface_exchange_cuda.gradients(p, q, faces, grad, ctx.kind)
         h, coface, weight, bias = torch.autograd.grad(ys, ends, gs, create_graph=further)
         return h, coface, None, weight, bias, None, None
