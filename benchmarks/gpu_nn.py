@@ -11,7 +11,7 @@ from side_by_side import small_world
 
 import mpsn
 
-GOALS = {"eager": 2.5, "compiled": 8.0, "memory": 0.25}  # for messages to edges
+GOALS = {"eager": 2.5, "compiled": 8.0, "memory": 0.25}
 
 
 def peak(function):
