@@ -150,36 +150,6 @@ def test_split_linear_gradients_and_order_of_parts():
     torch.testing.assert_close(left + right, torch.cat([a, b], 1) @ w.T)
 
 
-def dense(inputs, out, batch=(), counts=(6, 2)):
-    """Return random features of faces and co-faces, and a dense layer on both."""
-    g = torch.Generator().manual_seed(0)
-    shapes = [(n, *batch, width) for n, width in zip(counts, inputs, strict=True)]
-    shapes += [(out, sum(inputs)), (out,)]
-    return [torch.randn(s, generator=g, dtype=torch.float64, requires_grad=True) for s in shapes]
-
-
-@pytest.mark.parametrize("batch", [(), (3,)])
-@pytest.mark.parametrize("k", [0, 1, 2])
-def test_coface_exchange_is_the_dense_layer_on_every_pair(karate, k, batch):
-    h, coface, weight, bias = dense((2, 3), 4, batch, karate.counts[k : k + 2])
-    pairs = karate.adjacency(k, "upper")
-    both = torch.cat([h[pairs.sender], coface[pairs.shared]], dim=-1)
-    right = h.new_zeros(len(h), *batch, 4)
-    right.index_add_(0, pairs.receiver, torch.tanh(both @ weight.T + bias))
-    got = fn.coface_exchange(h, coface, karate.faces(k + 1), weight, bias, torch.tanh)
-    torch.testing.assert_close(got, right)
-
-
-def test_coface_exchange_gradients():
-    inputs, faces = dense((2, 3), 4), small().faces(2)
-
-    def exchange(h, coface, weight, bias):
-        return fn.coface_exchange(h, coface, faces, weight, bias, torch.tanh)
-
-    assert torch.autograd.gradcheck(exchange, inputs)
-    assert torch.autograd.gradgradcheck(exchange, inputs)
-
-
 def every_primitive(h1, h2, faces1, faces2, signs1, signs2):
     n0, n1 = 6, h1.shape[0]
     up = [torch.tanh(m + h2) for m in fn.gather(h1, faces2, signs2)]
@@ -235,6 +205,7 @@ def test_deterministic_algorithms_suffice():
         (lambda K, h: fn.aggregate(K, 1, "upper", h[:2]), "6 1-simplices, one row each, got 2"),
         (lambda K, h: fn.aggregate(K, 1, "upper", h, reduce="max"), "Expected reduce 'sum' or"),
         (lambda K, h: fn.boundary(h, K.faces(2), reduce="median"), "Expected reduce 'sum' or"),
+        (lambda K, h: fn.boundary(h[:4], K.faces(2)), "entries from 0 to 3, got 0 to 4"),
     ],
 )
 def test_bad_input_is_named(call, message):

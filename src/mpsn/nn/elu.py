@@ -26,18 +26,23 @@ class ELU(torch.nn.ELU):
         """Apply the function to every entry."""
         plain = x.dtype == torch.float64 and x.is_cpu and x.is_contiguous() and self.alpha == 1
         graded = torch.is_grad_enabled() and x.requires_grad
-        watched = (
-            torch.compiler.is_compiling()
-            or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
-            or unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
-        )
-        if not plain or graded or watched or torch.get_num_threads() > 1:
+        if not plain or graded or watched(x) or torch.get_num_threads() > 1:
             return super().forward(x)
         out = x if self.inplace else x.clone()
         elu_all(out.detach().view(-1).numpy())
         if self.inplace and not x.is_inference():
             increment_version(x)  # numpy has written what torch did not see
         return out
+
+
+def watched(x: Tensor) -> bool:
+    """Tell whether a compiler, a tracer, forward derivatives or vmap have to see what is done."""
+    return (
+        torch.compiler.is_compiling()
+        or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        or torch._C._functorch.is_functorch_wrapped_tensor(x)
+        or unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
+    )
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})

@@ -6,7 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mpsn.nn.functional import coface_exchange_cuda
+from mpsn.errors import LayerError
+from mpsn.nn.elu import watched
+from mpsn.nn.functional import coface_exchange_cpu, coface_exchange_cuda
 from mpsn.nn.functional.dense import split_linear
 from mpsn.nn.functional.incidence import gather
 from mpsn.nn.functional.neighbors import upper_exchange
@@ -20,10 +22,10 @@ def coface_exchange(
 ) -> Tensor:
     r"""Sum :math:`a(W [h_\tau \| h_{\sigma\cup\tau}] + c)` over the upper neighbours τ of σ.
 
-    The dense layer is applied to every simplex once, see :func:`split_linear`. On a GPU one kernel
-    makes and delivers the messages and another does the derivative, so that none is ever stored:
-    where there is Triton, for ELU, ReLU, tanh and the identity, in single or double precision, and
-    unless torch is told to be deterministic.
+    The dense layer is applied to every simplex once, see :func:`split_linear`. One kernel makes and
+    delivers the messages then, and another does the derivative, so that none is ever stored: on a
+    GPU where there is Triton, unless torch is told to be deterministic, and on the CPU for ELU and
+    ReLU in single precision, with few threads. Elsewhere it is a chain of torch's operations.
 
     Args:
         h: Features of the k-simplices, (n_k, ..., F).
@@ -45,12 +47,20 @@ def coface_exchange(
                 [11.5000],
                 [ 0.0000]])
     """
-    if not torch.compiler.is_compiling():
-        name = coface_exchange_cuda.kind(h, act)
-        if name is not None:
-            out: Tensor = differentiable(_Fused, _fused, h, coface, faces, weight, bias, act, name)
-            return out
-    return _plain(h, coface, faces, weight, bias, act)
+    if faces.shape[0] != coface.shape[0]:
+        raise LayerError(
+            f"Expected one row of faces per co-face, got {faces.shape[0]} for {coface.shape[0]}; "
+            f"pass the face table of the dimension above."
+        )
+    name = None if watched(h) else _kernels(h).kind(h, act)
+    if name is None:
+        return _plain(h, coface, faces, weight, bias, act)
+    out: Tensor = differentiable(_Fused, _fused, h, coface, faces, weight, bias, act, name)
+    return out
+
+
+def _kernels(h: Tensor) -> Any:
+    return coface_exchange_cuda if h.is_cuda else coface_exchange_cpu
 
 
 def _plain(
@@ -64,7 +74,7 @@ def _fused(
     h: Tensor, coface: Tensor, faces: Tensor, weight: Tensor, bias: Tensor, _: Any, name: str
 ) -> Tensor:
     p, q = split_linear([h, coface], weight, bias)
-    return coface_exchange_cuda.sums(p, q, faces, name)
+    return _kernels(h).sums(p, q, faces, name)  # type: ignore[no-any-return]
 
 
 class _Fused(torch.autograd.Function):
@@ -90,6 +100,6 @@ class _Fused(torch.autograd.Function):
                 ys, gs = [_plain(h, coface, faces, weight, bias, ctx.act)], [grad]
             else:
                 ys = [p, q] = split_linear([h, coface], weight, bias)
-                gs = coface_exchange_cuda.gradients(p, q, faces, grad, ctx.kind)
+                gs = _kernels(h).gradients(p, q, faces, grad, ctx.kind)
         h, coface, weight, bias = torch.autograd.grad(ys, ends, gs, create_graph=further)
         return h, coface, None, weight, bias, None, None

@@ -82,7 +82,7 @@ if triton is not None:
 
 def kind(h: Tensor, act: object) -> str | None:
     """Return the name of an activation that the kernels know, None where they cannot serve."""
-    if triton is None or not h.is_cuda or torch.are_deterministic_algorithms_enabled():
+    if triton is None or torch.are_deterministic_algorithms_enabled():
         return None
     if h.dtype not in (torch.float32, torch.float64) or torch.is_autocast_enabled("cuda"):
         return None

@@ -66,13 +66,18 @@ def _version(table: Tensor) -> int:
     return -1 if table.is_inference() else table._version
 
 
-def _transpose(table: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    lowest, highest = int(table.min()), int(table.max())
+def check_entries(table: Tensor, count: int) -> None:
+    """Raise unless a face table, not empty, names simplices from 0 to ``count`` - 1 only."""
+    lowest, highest = (int(end) for end in table.aminmax())
     if lowest < 0 or highest >= count:
         raise LayerError(
             f"Expected a face table with entries from 0 to {count - 1}, got {lowest} to {highest}; "
             f"count is the number of simplices one dimension below."
         )
+
+
+def _transpose(table: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    check_entries(table, count)
     n, width = table.shape
     entries = np.arange(n * width)
     rows = (entries, table.reshape(-1).numpy(), np.arange(0, n * width + 1, width))

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mpsn.complexes import grouped
 from mpsn.nn.functional import row_sums_cpu
+from mpsn.nn.functional.cofaces import check_entries
 
 
 def sum_rows(h: Tensor, at: Tensor, ptr: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -41,6 +42,7 @@ def sum_rows(h: Tensor, at: Tensor, ptr: Tensor, weights: Tensor | None = None) 
 
         out = row_sums_cuda.sum_rows(flat, at, ptr, weights)
     elif h.is_cpu and h.dtype == torch.float64:
+        check_entries(at, len(h))
         out = flat.new_empty(n, flat.shape[1])
         some = flat.new_empty(0) if weights is None else weights
         row_sums_cpu.sum_rows(

@@ -1,0 +1,129 @@
+"""Messages with the shared co-face: the kernels against lists of pairs, and what they refuse."""
+
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mpsn
+from mpsn import nn
+from mpsn.errors import LayerError
+from mpsn.nn import functional as fn
+from mpsn.nn.checks import activation
+from mpsn.nn.functional import coface_exchange_cpu
+from mpsn.testing import complexes
+
+SINGLE, DOUBLE = torch.float32, torch.float64
+
+
+@pytest.fixture(autouse=True)
+def any_number_of_threads(monkeypatch):
+    monkeypatch.setattr(coface_exchange_cpu, "THREADS", 1000)
+
+
+def features(K, k, dtype, batch=()):
+    """Return features of k-simplices and co-faces, weight and bias, all random."""
+    g = torch.Generator().manual_seed(0)
+    shapes = (K.count(k), *batch, 2), (K.count(k + 1), *batch, 3), (4, 5), (4,)
+    return [2 * torch.randn(s, generator=g, dtype=DOUBLE).to(dtype) for s in shapes]
+
+
+def by_pairs(K, k, h, coface, weight, bias, act):
+    pairs = K.adjacency(k, "upper")
+    both = torch.cat([h[pairs.sender], coface[pairs.shared]], dim=-1)
+    out = h.new_zeros(*h.shape[:-1], len(bias))
+    return out.index_add(0, pairs.receiver, act(both @ weight.T + bias))
+
+
+def derivatives(function, inputs):
+    """Return the value, first derivatives and second ones."""
+    inputs = [t.clone().requires_grad_() for t in inputs]
+    out = function(*inputs)
+    first = torch.autograd.grad(out.square().sum(), inputs, retain_graph=True)
+    slopes = torch.autograd.grad(out.square().sum(), inputs, create_graph=True)
+    second = torch.autograd.grad(sum(g.square().sum() for g in slopes), inputs)
+    return [out.detach(), *first, *second]
+
+
+@given(
+    complexes(max_vertices=9),
+    st.sampled_from(["elu", "relu", "tanh", "id"]),
+    st.sampled_from([SINGLE, DOUBLE]),
+    st.sampled_from([(), (3,)]),
+)
+def test_it_is_the_dense_layer_on_every_pair(K, act, dtype, batch):
+    for k in range(K.dim):
+        inputs = features(K, k, dtype, batch)
+        a = activation(act, inplace=True)
+        out = fn.coface_exchange(*inputs[:2], K.faces(k + 1), *inputs[2:], a)
+        right = by_pairs(K, k, *(t.double() for t in inputs), activation(act))
+        tolerance = 1e-5 if dtype == SINGLE else 1e-12
+        scale = 1 + right.abs().amax()
+        torch.testing.assert_close(out.double() / scale, right / scale, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("act", ["elu", "relu", "tanh", "id"])
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_derivatives(k, act, dtype):
+    K, a = mpsn.clique_complex(nx.gnp_random_graph(10, 0.6, seed=0), 3), activation(act)
+    inputs = features(K, k, dtype)
+    got = derivatives(lambda h, c, w, b: fn.coface_exchange(h, c, K.faces(k + 1), w, b, a), inputs)
+    right = derivatives(lambda *t: by_pairs(K, k, *t, a), [t.double() for t in inputs])
+    for mine, theirs in zip(got, right, strict=True):
+        scale = theirs.abs().amax().clamp(min=1)
+        tolerance = 1e-5 if dtype == SINGLE else 1e-12
+        torch.testing.assert_close(mine.double() / scale, theirs / scale, rtol=0, atol=tolerance)
+
+
+def test_the_loops_are_what_runs_in_single_precision(monkeypatch):
+    K = mpsn.clique_complex(nx.complete_graph(4), 2)
+    h, coface, weight, bias = (t.requires_grad_() for t in features(K, 1, SINGLE))
+
+    def by(act):
+        return fn.coface_exchange(h, coface, K.faces(2), weight, bias, act).grad_fn.name()
+
+    assert by(torch.nn.ELU()) == by(torch.nn.ReLU()) == "_FusedBackward"
+    assert by(torch.nn.ELU(alpha=2.0)) == by(torch.tanh) == "ExchangeBackward"
+    monkeypatch.setattr(coface_exchange_cpu, "THREADS", 0)
+    assert by(torch.nn.ELU()) == "ExchangeBackward"
+
+
+@pytest.mark.parametrize("frozen", [(0,), (1,), (2, 3), (0, 2, 3)])
+def test_only_what_learns_gets_a_gradient(frozen):
+    K = mpsn.clique_complex(nx.complete_graph(4), 2)
+    inputs = [t.requires_grad_(i not in frozen) for i, t in enumerate(features(K, 1, SINGLE))]
+    h, coface, weight, bias = inputs
+    fn.coface_exchange(h, coface, K.faces(2), weight, bias, torch.nn.ELU()).sum().backward()
+    assert [t.grad is None for t in inputs] == [i in frozen for i in range(4)]
+
+
+@pytest.mark.parametrize("act", ["elu", "relu"])
+def test_what_is_not_a_number_stays_so_and_extremes_are_right(act):
+    K, a = mpsn.clique_complex(nx.path_graph(3), 1), activation(act)
+    x = torch.tensor([[torch.nan], [-200.0], [torch.inf]])
+    eye, nothing = torch.tensor([[1.0, 0.0]]), torch.zeros(1)
+    out = fn.coface_exchange(x, torch.zeros(2, 1), K.faces(1), eye, nothing, a)
+    assert out[0].item() == a(x[1]).item()
+    assert out[1].isnan()
+    assert out[2].item() == a(x[1]).item()
+
+
+def test_tracers_and_vmap_see_torch_operations():
+    K, layer = (
+        mpsn.clique_complex(nx.complete_graph(4), 2),
+        nn.SINConv(2, 3, 2).requires_grad_(False),
+    )
+    xs = [torch.randn(5, n, 2) for n in K.counts]
+    many = torch.vmap(lambda *one: layer(K, one)[1])(*xs)
+    torch.testing.assert_close(many[3], layer(K, [x[3] for x in xs])[1])
+
+
+def test_tables_that_do_not_fit_are_refused():
+    K = mpsn.clique_complex(nx.complete_graph(4), 2)
+    h, coface, weight, bias = features(K, 1, SINGLE)
+    with pytest.raises(LayerError, match="one row of faces per co-face, got 6 for 4"):
+        fn.coface_exchange(h, coface, K.faces(1), weight, bias, torch.nn.ELU())
+    with pytest.raises(LayerError, match="entries from 0 to 2, got 0 to 5"):
+        fn.coface_exchange(h[:3], coface, K.faces(2), weight, bias, torch.nn.ELU())
