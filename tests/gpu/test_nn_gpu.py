@@ -140,10 +140,21 @@ def test_messages_in_one_kernel(act, k, batch):
     K = mpsn.clique_complex(nx.gnp_random_graph(30, 0.4, seed=0), max_dim=3).to("cuda")
     shapes = (K.count(k), *batch, 5), (K.count(k + 1), *batch, 3), (70, 8), (70,)
     inputs, act = [torch.randn(s, dtype=torch.float64) for s in shapes], activation(act)
-    got, right = (
-        derivatives(lambda h, c, w, b, f=f: f(h, c, K.faces(k + 1), w, b, act), inputs)
-        for f in (coface_exchange, _plain)
-    )
+    faces = K.faces(k + 1)
+    got = derivatives(lambda h, c, w, b: coface_exchange(h, c, faces, w, b, act), inputs)
+    right = derivatives(lambda h, c, w, b: _plain(h, c, w, b, faces, act), inputs)
     assert got[0].grad_fn.name() == "_FusedBackward"
     for a, b in zip(got, right, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("act", ["elu", "relu", "tanh", "id"])
+def test_small_numbers_keep_their_digits(act):
+    from mpsn.nn.checks import activation
+    from mpsn.nn.functional import coface_exchange
+
+    K, a = mpsn.clique_complex(nx.path_graph(2), 1).to("cuda"), activation(act)
+    x = torch.tensor([[-1e-5], [-1e-4]], device="cuda")
+    eye, nothing = x.new_tensor([[1.0, 0.0]]), x.new_zeros(1)
+    out = coface_exchange(x, x.new_zeros(1, 1), K.faces(1), eye, nothing, a)
+    torch.testing.assert_close(out.double(), a(x.double()).flip(0), rtol=1e-6, atol=0)

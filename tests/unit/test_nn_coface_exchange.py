@@ -11,6 +11,7 @@ from mpsn import nn
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.checks import activation
+from mpsn.nn.elu import ELU
 from mpsn.nn.functional import coface_exchange_cpu
 from mpsn.testing import complexes
 
@@ -84,19 +85,68 @@ def test_the_loops_are_what_runs_in_single_precision(monkeypatch):
     def by(act):
         return fn.coface_exchange(h, coface, K.faces(2), weight, bias, act).grad_fn.name()
 
-    assert by(torch.nn.ELU()) == by(torch.nn.ReLU()) == "_FusedBackward"
-    assert by(torch.nn.ELU(alpha=2.0)) == by(torch.tanh) == "ExchangeBackward"
+    assert by(ELU()) == by(torch.nn.ReLU()) == "_FusedBackward"
+    for act in (ELU(alpha=2.0), torch.tanh, Doubled()):
+        assert by(act) == "ExchangeBackward"
     monkeypatch.setattr(coface_exchange_cpu, "THREADS", 0)
-    assert by(torch.nn.ELU()) == "ExchangeBackward"
+    assert by(ELU()) == "ExchangeBackward"
 
 
-@pytest.mark.parametrize("frozen", [(0,), (1,), (2, 3), (0, 2, 3)])
-def test_only_what_learns_gets_a_gradient(frozen):
-    K = mpsn.clique_complex(nx.complete_graph(4), 2)
+@pytest.mark.parametrize("frozen", [(0,), (1,), (2, 3), (0, 2, 3), (1, 2, 3)])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_only_what_learns_gets_a_gradient(frozen, create_graph):
+    K, act = mpsn.clique_complex(nx.complete_graph(4), 2), ELU()
     inputs = [t.requires_grad_(i not in frozen) for i, t in enumerate(features(K, 1, SINGLE))]
     h, coface, weight, bias = inputs
-    fn.coface_exchange(h, coface, K.faces(2), weight, bias, torch.nn.ELU()).sum().backward()
-    assert [t.grad is None for t in inputs] == [i in frozen for i in range(4)]
+    outs = (
+        fn.coface_exchange(h, coface, K.faces(2), weight, bias, act),
+        by_pairs(K, 1, *inputs, act),
+    )
+    learn = [t for t in inputs if t.requires_grad]
+    got, right = (torch.autograd.grad(y.sum(), learn, create_graph=create_graph) for y in outs)
+    torch.testing.assert_close(got, right, rtol=1e-4, atol=1e-4)
+
+
+def test_the_derivative_by_one_input_depends_on_the_others():
+    K, act = mpsn.clique_complex(nx.complete_graph(4), 2), ELU()
+    h, coface, weight, bias = inputs = [t.requires_grad_() for t in features(K, 1, SINGLE)]
+    outs = (
+        fn.coface_exchange(h, coface, K.faces(2), weight, bias, act),
+        by_pairs(K, 1, *inputs, act),
+    )
+    slopes = [torch.autograd.grad(y.sum(), h, create_graph=True)[0] for y in outs]
+    got, right = (torch.autograd.grad(s.square().sum(), [coface, weight, bias]) for s in slopes)
+    torch.testing.assert_close(got, right, rtol=1e-4, atol=1e-4)
+
+
+def test_inputs_that_depend_on_each_other():
+    K, act = mpsn.clique_complex(nx.complete_graph(4), 2), ELU()
+    h, _, weight, bias = features(K, 1, SINGLE)
+
+    def tied(exchange):
+        return lambda h, w, b: exchange(h, fn.boundary(h @ w[:2, :2], K.faces(2)), w[:, :4], b)
+
+    got = derivatives(
+        tied(lambda h, c, w, b: fn.coface_exchange(h, c, K.faces(2), w, b, act)), [h, weight, bias]
+    )
+    right = derivatives(tied(lambda *t: by_pairs(K, 1, *t, act)), [h, weight, bias])
+    for mine, theirs in zip(got, right, strict=True):
+        scale = theirs.abs().amax()
+        torch.testing.assert_close(mine / scale, theirs / scale, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("act", ["elu", "relu", "tanh", "id"])
+def test_small_numbers_keep_their_digits(act):
+    K, a = mpsn.clique_complex(nx.path_graph(2), 1), activation(act)
+    x = torch.tensor([[-1e-5], [-1e-4]])
+    eye, nothing = torch.tensor([[1.0, 0.0]]), torch.zeros(1)
+    out = fn.coface_exchange(x, torch.zeros(1, 1), K.faces(1), eye, nothing, a)
+    torch.testing.assert_close(out.double(), a(x.double()).flip(0), rtol=1e-6, atol=0)
+
+
+class Doubled(torch.nn.ReLU):
+    def forward(self, x):
+        return 2 * super().forward(x)
 
 
 @pytest.mark.parametrize("act", ["elu", "relu"])
@@ -110,11 +160,10 @@ def test_what_is_not_a_number_stays_so_and_extremes_are_right(act):
     assert out[2].item() == a(x[1]).item()
 
 
-def test_tracers_and_vmap_see_torch_operations():
-    K, layer = (
-        mpsn.clique_complex(nx.complete_graph(4), 2),
-        nn.SINConv(2, 3, 2).requires_grad_(False),
-    )
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # of torch's embedding bags
+def test_vmap_sees_torch_operations():
+    K = mpsn.clique_complex(nx.complete_graph(4), 2)
+    layer = nn.SINConv(2, 3, 2).requires_grad_(False)
     xs = [torch.randn(5, n, 2) for n in K.counts]
     many = torch.vmap(lambda *one: layer(K, one)[1])(*xs)
     torch.testing.assert_close(many[3], layer(K, [x[3] for x in xs])[1])
@@ -124,6 +173,8 @@ def test_tables_that_do_not_fit_are_refused():
     K = mpsn.clique_complex(nx.complete_graph(4), 2)
     h, coface, weight, bias = features(K, 1, SINGLE)
     with pytest.raises(LayerError, match="one row of faces per co-face, got 6 for 4"):
-        fn.coface_exchange(h, coface, K.faces(1), weight, bias, torch.nn.ELU())
+        fn.coface_exchange(h, coface, K.faces(1), weight, bias, ELU())
+    with pytest.raises(LayerError, match=r"same shape between, got \(2,\) and \(\)"):
+        fn.coface_exchange(torch.stack([h, h], 1), coface, K.faces(2), weight, bias, ELU())
     with pytest.raises(LayerError, match="entries from 0 to 2, got 0 to 5"):
-        fn.coface_exchange(h[:3], coface, K.faces(2), weight, bias, torch.nn.ELU())
+        fn.coface_exchange(h[:3], coface, K.faces(2), weight, bias, ELU())

@@ -79,4 +79,9 @@ def cochains(
             x = empty
         check_cochain(K, k, x, width)
         out.append(x)
+    if len({x.shape[1:] for x in out}) > 1:
+        raise LayerError(
+            f"Expected features of one shape (n, F) or (n, B, F) in all dimensions, but for n, got "
+            f"{', '.join(str(tuple(x.shape)) for x in out)}."
+        )
     return out

@@ -90,11 +90,11 @@ class SINConv(torch.nn.Module):
     ) -> list[Tensor]:
         """Return new features of ``dims``, of all unless said; those handed in stay as they are."""
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
-        dims = range(len(hs)) if dims is None else dims
+        dims = tuple(range(len(hs)) if dims is None else dims)
         if not all(0 <= k <= self.max_dim for k in dims):
             raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
         # The derivative runs backwards: messages last, and perceptrons of large dimensions before
-        # them. In this order the least is held at a time.
+        # them. In this order training holds the least at a time.
         ups = [self._up(K, hs, k) for k in dims]
         out = [self.update(k, self._low(K, hs, k), ups.pop()) for k in reversed(dims)]
         return out[::-1]

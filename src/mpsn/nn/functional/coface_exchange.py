@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mpsn.errors import LayerError
-from mpsn.nn.elu import watched
+from mpsn.nn.elu import ELU, watched
 from mpsn.nn.functional import coface_exchange_cpu, coface_exchange_cuda
 from mpsn.nn.functional.dense import split_linear
 from mpsn.nn.functional.incidence import gather
@@ -15,6 +15,7 @@ from mpsn.nn.functional.neighbors import upper_exchange
 from mpsn.nn.functional.transposes import differentiable
 
 Activation = Callable[[Tensor], Tensor]
+KINDS = {ELU: "elu", torch.nn.Identity: "id", torch.nn.ReLU: "relu", torch.nn.Tanh: "tanh"}
 
 
 def coface_exchange(
@@ -52,10 +53,15 @@ def coface_exchange(
             f"Expected one row of faces per co-face, got {faces.shape[0]} for {coface.shape[0]}; "
             f"pass the face table of the dimension above."
         )
-    name = None if watched(h) else _kernels(h).kind(h, act)
-    if name is None:
-        return _plain(h, coface, faces, weight, bias, act)
-    out: Tensor = differentiable(_Fused, _fused, h, coface, faces, weight, bias, act, name)
+    if h.shape[1:-1] != coface.shape[1:-1]:
+        raise LayerError(
+            f"Expected features (n, ..., F) of simplices and co-faces with the same shape between, "
+            f"got {tuple(h.shape[1:-1])} and {tuple(coface.shape[1:-1])}."
+        )
+    kind = KINDS.get(type(act)) if getattr(act, "alpha", 1) == 1 else None
+    if kind is None or watched(h) or not _kernels(h).serve(h, kind):
+        return _plain(h, coface, weight, bias, faces, act)
+    out: Tensor = differentiable(_Fused, _fused, h, coface, weight, bias, faces, act, kind)
     return out
 
 
@@ -64,17 +70,17 @@ def _kernels(h: Tensor) -> Any:
 
 
 def _plain(
-    h: Tensor, coface: Tensor, faces: Tensor, weight: Tensor, bias: Tensor, act: Activation
+    h: Tensor, coface: Tensor, weight: Tensor, bias: Tensor, faces: Tensor, act: Activation
 ) -> Tensor:
     p, q = split_linear([h, coface], weight, bias)
     return upper_exchange([act(m.add_(q)) for m in gather(p, faces)], faces, h.shape[0])
 
 
 def _fused(
-    h: Tensor, coface: Tensor, faces: Tensor, weight: Tensor, bias: Tensor, _: Any, name: str
+    h: Tensor, coface: Tensor, weight: Tensor, bias: Tensor, faces: Tensor, _: Any, kind: str
 ) -> Tensor:
     p, q = split_linear([h, coface], weight, bias)
-    return _kernels(h).sums(p, q, faces, name)  # type: ignore[no-any-return]
+    return _kernels(h).sums(p, q, faces, kind)  # type: ignore[no-any-return]
 
 
 class _Fused(torch.autograd.Function):
@@ -88,18 +94,22 @@ class _Fused(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        h, coface, faces, weight, bias = ctx.saved_tensors
-        further = torch.is_grad_enabled()
+        *inputs, faces = ctx.saved_tensors
+        further, needed = torch.is_grad_enabled(), ctx.needs_input_grad[:4]
         with torch.enable_grad():
+            # Views, as gradients must not run on to what inputs have in common.
             ends = [
-                t if further and t.requires_grad else t.detach().requires_grad_()
-                for t in (h, coface, weight, bias)
+                t.view_as(t) if further else t.detach().requires_grad_(need)
+                for t, need in zip(inputs, needed, strict=True)
             ]
             h, coface, weight, bias = ends
             if further:
-                ys, gs = [_plain(h, coface, faces, weight, bias, ctx.act)], [grad]
+                ys, gs = [_plain(h, coface, weight, bias, faces, ctx.act)], [grad]
             else:
                 ys = [p, q] = split_linear([h, coface], weight, bias)
                 gs = _kernels(h).gradients(p, q, faces, grad, ctx.kind)
-        h, coface, weight, bias = torch.autograd.grad(ys, ends, gs, create_graph=further)
-        return h, coface, None, weight, bias, None, None
+        gs = [g for y, g in zip(ys, gs, strict=True) if y.requires_grad]
+        ys = [y for y in ys if y.requires_grad]
+        learn = [t for t, need in zip(ends, needed, strict=True) if need]
+        found = iter(torch.autograd.grad(ys, learn, gs, create_graph=further))
+        return *(next(found) if need else None for need in needed), None, None, None

@@ -12,7 +12,6 @@ Array = NDArray[np.float32]
 
 BLOCK = 64  # co-faces at a time, for the fastest cache
 THREADS = 3  # from more threads of torch on, its own operations are faster than one loop
-KINDS = {torch.nn.ELU: "elu", torch.nn.ReLU: "relu"}
 
 ZERO, HALF, ONE, LOWEST = np.float32(0), np.float32(0.5), np.float32(1), np.float32(-20)
 LOG2E = np.float32(1.4426950408889634)
@@ -121,29 +120,31 @@ def _gradients(
                     grad_q[start + i, f] += value
 
 
-def kind(h: Tensor, act: object) -> str | None:
-    """Return the name of an activation that the loops know, None where they cannot serve."""
-    if not h.is_cpu or h.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
-        return None
-    if torch.get_num_threads() > THREADS or (isinstance(act, torch.nn.ELU) and act.alpha != 1):
-        return None
-    return next((name for module, name in KINDS.items() if isinstance(act, module)), None)
+def serve(h: Tensor, kind: str) -> bool:
+    """Tell whether the loops may be used."""
+    return (
+        h.is_cpu
+        and h.dtype == torch.float32
+        and kind in ("elu", "relu")
+        and not torch.is_autocast_enabled("cpu")
+        and torch.get_num_threads() <= THREADS
+    )
 
 
-def sums(p: Tensor, q: Tensor, faces: Tensor, name: str) -> Tensor:
+def sums(p: Tensor, q: Tensor, faces: Tensor, kind: str) -> Tensor:
     """Return for every σ the sum of a(p_τ + q_{σ∪τ}), (n_k, ..., G), with a of a known kind."""
     if len(faces):
         check_entries(faces, len(p))
     out = torch.zeros_like(p, memory_format=torch.contiguous_format)
-    _sums(_rows(p), _rows(q), faces.numpy(), name == "elu", _rows(out))
+    _sums(_rows(p), _rows(q), faces.numpy(), kind == "elu", _rows(out))
     return out
 
 
-def gradients(p: Tensor, q: Tensor, faces: Tensor, grad: Tensor, name: str) -> list[Tensor]:
+def gradients(p: Tensor, q: Tensor, faces: Tensor, grad: Tensor, kind: str) -> list[Tensor]:
     """Return the gradients for p and q, given that for the sums."""
     outs = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (p, q)]
     _gradients(
-        _rows(p), _rows(q), faces.numpy(), name == "elu", _rows(grad), *(_rows(t) for t in outs)
+        _rows(p), _rows(q), faces.numpy(), kind == "elu", _rows(grad), *(_rows(t) for t in outs)
     )
     return outs
 

@@ -9,20 +9,29 @@ try:  # comes with torch for CUDA, on most systems
 except ImportError:
     triton = None
 
-KINDS = {torch.nn.ELU: "elu", torch.nn.Identity: "id", torch.nn.ReLU: "relu", torch.nn.Tanh: "tanh"}
 TILE = 1024  # entries of messages that a program takes at a time
 WIDTH = 128  # of which so many columns at most
 
 if triton is not None:
 
     @triton.jit
+    def _expm1(x):  # type: ignore[no-untyped-def]
+        """Return e^x - 1; near 0, where digits would cancel, by Taylor's series to x^7 or x^12."""
+        series = tl.full(x.shape, 1.0, x.dtype)
+        for i in tl.static_range(11):
+            if i > 4 or x.dtype == tl.float64:
+                series = 1 + x * series * (1.0 / (12 - i))
+        return tl.where(tl.abs(x) < 0.3, x * series, tl.exp(x) - 1)
+
+    @triton.jit
     def _value(x, KIND: tl.constexpr):  # type: ignore[no-untyped-def]
         if KIND == "elu":
-            x = tl.where(x > 0, x, tl.exp(x) - 1)
+            x = tl.where(x > 0, x, _expm1(x))
         elif KIND == "relu":
             x = tl.where(x < 0, 0.0, x)
         elif KIND == "tanh":
-            x = 1 - 2 / (tl.exp(2 * x) + 1)
+            e = _expm1(-2 * tl.abs(x))
+            x = tl.where(x < 0, e, -e) / (2 + e)
         return x
 
     @triton.jit
@@ -33,7 +42,7 @@ if triton is not None:
         elif KIND == "relu":
             one = tl.where(x > 0, one, 0.0)
         elif KIND == "tanh":
-            x = 1 - 2 / (tl.exp(2 * x) + 1)
+            x = _value(x, KIND)
             one = one - x * x
         return one
 
@@ -80,34 +89,33 @@ if triton is not None:
         tl.store(grad_q + row[:, None] * columns + column, total, mask=inside)
 
 
-def kind(h: Tensor, act: object) -> str | None:
-    """Return the name of an activation that the kernels know, None where they cannot serve."""
-    if triton is None or torch.are_deterministic_algorithms_enabled():
-        return None
-    if h.dtype not in (torch.float32, torch.float64) or torch.is_autocast_enabled("cuda"):
-        return None
-    if isinstance(act, torch.nn.ELU) and act.alpha != 1:
-        return None
-    return next((name for module, name in KINDS.items() if isinstance(act, module)), None)
+def serve(h: Tensor, kind: str) -> bool:
+    """Tell whether the kernels may be used."""
+    return (
+        triton is not None
+        and h.dtype in (torch.float32, torch.float64)
+        and not torch.is_autocast_enabled("cuda")
+        and not torch.are_deterministic_algorithms_enabled()
+    )
 
 
-def sums(p: Tensor, q: Tensor, faces: Tensor, name: str) -> Tensor:
+def sums(p: Tensor, q: Tensor, faces: Tensor, kind: str) -> Tensor:
     """Return for every σ the sum of a(p_τ + q_{σ∪τ}), (n_k, ..., G), with a of a known kind."""
     out = torch.zeros_like(p, memory_format=torch.contiguous_format)
-    _launch(_sums, p, q, faces, [out], name)
+    _launch(_sums, p, q, faces, [out], kind)
     return out
 
 
-def gradients(p: Tensor, q: Tensor, faces: Tensor, grad: Tensor, name: str) -> list[Tensor]:
+def gradients(p: Tensor, q: Tensor, faces: Tensor, grad: Tensor, kind: str) -> list[Tensor]:
     """Return the gradients for p and q, given that for the sums."""
     out = torch.zeros_like(p, memory_format=torch.contiguous_format)
     rest = torch.empty_like(q, memory_format=torch.contiguous_format)
-    _launch(_gradients, p, q, faces, [grad.contiguous(), out, rest], name)
+    _launch(_gradients, p, q, faces, [grad.contiguous(), out, rest], kind)
     return [out, rest]
 
 
 def _launch(  # type: ignore[no-untyped-def]
-    kernel, p: Tensor, q: Tensor, faces: Tensor, others: list[Tensor], name: str
+    kernel, p: Tensor, q: Tensor, faces: Tensor, others: list[Tensor], kind: str
 ) -> None:
     if not q.numel():
         return
@@ -117,4 +125,4 @@ def _launch(  # type: ignore[no-untyped-def]
     grid = (triton.cdiv(len(q), rows), triton.cdiv(columns, width))
     tables = (p.contiguous(), q.contiguous(), faces.contiguous(), *others)
     with torch.cuda.device_of(q):  # type: ignore[no-untyped-call]
-        kernel[grid](*tables, len(q), columns, faces.shape[1], name, rows, width)
+        kernel[grid](*tables, len(q), columns, faces.shape[1], kind, rows, width)
