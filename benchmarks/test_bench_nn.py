@@ -32,11 +32,11 @@ def tasks(world):
 @pytest.mark.parametrize(
     ("name", "how", "goal"),
     [
-        ("messages to edges", "eager", 3),
+        ("messages to edges", "eager", 4),
         ("messages to edges", "compiled", 5),
-        ("messages", "eager", 2),
+        ("messages", "eager", 3),
         ("messages", "compiled", 4),
-        ("layer", "eager", 1.5),
+        ("layer", "eager", 1.7),
         ("layer", "compiled", 2),
     ],
 )
