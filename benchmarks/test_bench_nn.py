@@ -38,6 +38,8 @@ def tasks(world):
         ("messages", "compiled", 4),
         ("layer", "eager", 1.7),
         ("layer", "compiled", 2),
+        ("layer", "perceptrons", 2),  # with all messages taken out: what there is to gain
+        ("layer", "same, compiled", 2),
     ],
 )
 def test_sin_against_pair_lists(faster, tasks, name, how, goal):
