@@ -106,20 +106,32 @@ def test_sin_computes_the_dimensions_asked_for():
         layer(K, xs, dims=(-1,))
 
 
-def test_sin_message_is_the_dense_layer_on_the_concatenation():
+@pytest.mark.parametrize("eps", ["none", "fixed", "learned"])
+@pytest.mark.parametrize("coface_message", [True, False])
+def test_sin_is_its_equation_on_lists_of_pairs(coface_message, eps):
     torch.manual_seed(0)
     K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
     xs = [torch.randn(n, 4, dtype=torch.float64) for n in K.counts]
-    layer = nn.SINConv(4, 5, max_dim=2).double()
-    for k in range(2):
-        pairs = K.adjacency(k, "upper")
-        both = torch.cat([xs[k][pairs.sender], xs[k + 1][pairs.shared]], dim=1)
-        messages = torch.nn.functional.elu(layer.message[k](both))
-        total = xs[k].index_add(0, pairs.receiver, messages)
-        low = xs[k]
+    options = {"none": {}, "fixed": {"eps": 0.5}, "learned": {"eps": 0.5, "train_eps": True}}[eps]
+    layer = nn.SINConv(4, 5, max_dim=2, coface_message=coface_message, **options).double()
+    assert ("eps" in dict(layer.named_parameters())) == (eps == "learned")
+    own = torch.full((3, 2), 1.0 if eps == "none" else 1.5, dtype=torch.float64)
+    if eps == "learned":  # another number for each dimension and each half
+        torch.nn.init.normal_(layer.eps)
+        own = 1 + layer.eps.detach()
+    for k in range(3):
+        low = own[k, 0] * xs[k]
         if k:
-            low = low + xs[0][K.faces(1)].sum(1)
-        halves = [layer.mlp_boundary[k](low), layer.mlp_upper[k](total)]
+            low = low + xs[k - 1][K.faces(k)].sum(1)
+        up = own[k, 1] * xs[k]
+        if k < 2:
+            pairs = K.adjacency(k, "upper")
+            messages = xs[k][pairs.sender]
+            if coface_message:
+                both = torch.cat([messages, xs[k + 1][pairs.shared]], dim=1)
+                messages = torch.nn.functional.elu(layer.message[k](both))
+            up = up.index_add(0, pairs.receiver, messages)
+        halves = [layer.mlp_boundary[k](low), layer.mlp_upper[k](up)]
         torch.testing.assert_close(layer(K, xs)[k], layer.mlp_update[k](torch.cat(halves, dim=1)))
 
 
@@ -143,18 +155,6 @@ def test_no_layer_forms_a_square_matrix(layer):
     out = layer(K, xs[1]) if hasattr(layer, "dim") else layer(K, xs)[1]
     assert torch.isfinite(out).all()
     out.sum().backward()
-
-
-@pytest.mark.parametrize("learned", [False, True])
-def test_eps_counts(learned):
-    K = build([[0, 1]])
-    xs = [torch.randn(2, 2), torch.randn(1, 2)]
-    torch.manual_seed(0)
-    one = nn.SINConv(2, 3, 1, eps=0.5, train_eps=learned)
-    torch.manual_seed(0)
-    other = nn.SINConv(2, 3, 1, eps=0.0, train_eps=learned)
-    assert not torch.allclose(one(K, xs)[0], other(K, xs)[0])
-    assert ("eps" in dict(one.named_parameters())) == learned
 
 
 def test_oriented_conv_without_upper_sees_no_triangles():
@@ -230,6 +230,23 @@ def test_inductor_agrees():
         (
             lambda K, xs: nn.ComplexReadout(2, 2, 2, dims=(0,), dropout_position="a"),
             "dropout_position 'before_sum' or 'after_sum', got 'a'",
+        ),
+        (lambda K, xs: nn.SINConv(2, 3, -1), "max_dim >= 0, a whole number, got -1"),
+        (lambda K, xs: nn.LinearMPSNConv(2, 3, 1.5), "max_dim >= 0, a whole number, got 1.5"),
+        (lambda K, xs: nn.Populate(2, -1), "max_dim >= 0, a whole number, got -1"),
+        (lambda K, xs: nn.OrientedConv(2, 3, dim=-1), "dim >= 0, a whole number, got -1"),
+        (lambda K, xs: nn.SCoNeConv(2, 3, dim=True), "dim >= 0, a whole number, got True"),
+        (lambda K, xs: nn.SNNConv(2, 3, -1), "degree >= 0, a whole number, got -1"),
+        (lambda K, xs: nn.SINConv(2, 3, 2)(nx.path_graph(3), xs), "SimplicialComplex, got Graph"),
+        (lambda K, xs: nn.SINConv(2, 3, 2)(K, xs[0]), "list of features per dimension, got Tensor"),
+        (lambda K, xs: nn.OrientedConv(2, 3)(K, xs), "1-simplices as a tensor, got list"),
+        (
+            lambda K, xs: nn.OrientedConv(2, 3)(K, xs[1].double()),
+            r"the layer's type torch.float32, got torch.float64; convert either, with h.to\(torch",
+        ),
+        (
+            lambda K, xs: nn.OrientedConv(2, 3).to("meta")(K, xs[1]),
+            "on one device, got cpu, cpu and meta",
         ),
     ],
 )

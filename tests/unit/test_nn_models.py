@@ -88,6 +88,43 @@ def test_a_batch_gives_what_its_members_give(name):
     torch.testing.assert_close(model(mpsn.collate(members)), alone)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_batch_of_features_on_one_complex_gives_what_each_gives(name):
+    torch.manual_seed(0)
+    model = MODELS[name]().double().eval()
+    K = mpsn.clique_complex(nx.karate_club_graph(), 3)
+    many = [torch.randn(n, 3, 1, dtype=torch.float64) for n in K.counts[:4]]
+    needed = many[: 1 if name in ("GIN", "SIN populated") else 4]
+    each = torch.cat([model(K, [x[:, b] for x in needed]) for b in range(3)])
+    torch.testing.assert_close(model(K, needed), each)
+
+
+@pytest.mark.parametrize(
+    "model", [SIN(SINConfig(final_act=True)), MLPSum(MLPSumConfig(final_act=True))]
+)
+def test_the_last_layer_may_be_followed_by_the_non_linearity(model):
+    K = ones(mpsn.clique_complex(nx.karate_club_graph(), 2), max_dim=2)
+    model = model.double()
+    out = model(K)
+    model.readout.final_act = torch.nn.Identity()
+    assert torch.equal(out, torch.nn.functional.elu(model(K)))
+    assert not torch.equal(out, model(K))
+
+
+def test_autocast_takes_features_of_other_types():
+    torch.manual_seed(0)
+    K = ones(mpsn.clique_complex(nx.karate_club_graph(), 2), max_dim=2)
+    model = SIN(SINConfig(layers=1))
+    for dtype in (torch.bfloat16, torch.float32):
+        xs = [x.to(dtype) for x in K.x]
+        with torch.autocast("cpu", torch.bfloat16):
+            low = model(K, xs)
+        full = model(K, [x.float() for x in xs])
+        assert (low - full).abs().max() < 0.05 * full.abs().max()
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(LayerError, match="float64; convert"):
+        model(K)
+
+
 def test_models_take_a_dataloader_batch():
     from torch_geometric.loader import DataLoader
 
@@ -116,13 +153,38 @@ def test_with_biases_an_absent_dimension_adds_a_constant():
     torch.testing.assert_close(whole, readout(K, xs) + constant)
 
 
-def test_dropout_acts_where_it_is_told_to():
+@pytest.mark.parametrize(("position", "seen"), [("before_sum", {0, 2, 4}), ("after_sum", {0, 4})])
+def test_dropout_acts_where_it_is_told_to(position, seen):
     torch.manual_seed(0)
-    K, xs = SimplicialComplex(1), [torch.ones(1, 4)]
-    for position in ("before_sum", "after_sum"):
-        readout = nn.ComplexReadout(4, 64, 2, dims=(0,), dropout=0.5, dropout_position=position)
-        assert not torch.equal(readout(K, xs), readout(K, xs))
-        assert torch.equal(readout.eval()(K, xs), readout(K, xs))
+    K = SimplicialComplex.from_simplices([[0, 1]])
+    readout = nn.ComplexReadout(
+        1, 64, 64, dims=(0, 1), dropout=0.5, dropout_position=position, reduce="mean"
+    )
+    for dense in readout.dense:  # both dimensions say 1, and the last layer nothing new
+        torch.nn.init.zeros_(dense.weight)
+        torch.nn.init.ones_(dense.bias)
+    torch.nn.init.eye_(readout.last.weight)
+    torch.nn.init.zeros_(readout.last.bias)
+    xs = [torch.ones(n, 1) for n in K.counts]
+    assert set(readout(K, xs).flatten().tolist()) == seen
+    assert set(readout.eval()(K, xs).flatten().tolist()) == {2}
+
+
+def test_readouts_name_features_that_do_not_fit():
+    K = SimplicialComplex.from_simplices([[0, 1]])
+    readout = nn.ComplexReadout(3, 4, 2, dims=(0, 1))
+    with pytest.raises(LayerError, match="features up to dimension 1, got 1 tensors"):
+        readout(K, [torch.ones(2, 3)])
+    with pytest.raises(LayerError, match=r"1-simplices of shape \(1, 3\)"):
+        readout(K, [torch.ones(2, 3), torch.ones(2, 3)])
+
+
+def test_even_readouts_take_functions_that_work_in_place():
+    x = torch.randn(5, 3)
+    before = x.clone()
+    out = nn.Even(torch.nn.Sequential(torch.nn.ReLU(inplace=True)))(x)
+    assert torch.equal(x, before)
+    assert torch.equal(out, x.abs())
 
 
 def test_mean_readout_ignores_copies_and_sum_counts_them():
@@ -209,7 +271,14 @@ def test_pool_by_hand():
     h = torch.tensor([[1.0], [3.0], [5.0]])
     assert nn.pool(K, 0, h).tolist() == [[4.0], [5.0], [0.0]]
     assert nn.pool(K, 0, h, "mean").tolist() == [[2.0], [5.0], [0.0]]
-    assert nn.pool(K, 0, torch.ones(3, 2, 4), "mean").tolist() == [[1.0] * 4] * 2
+    flows = torch.tensor([[[1.0], [5.0]], [[3.0], [9.0]]])  # (n, B, F)
+    one = mpsn.clique_complex(nx.path_graph(2))
+    assert nn.pool(one, 0, flows).tolist() == [[4.0], [14.0]]
+    assert nn.pool(one, 0, flows, "mean").tolist() == [[2.0], [7.0]]
+    with pytest.raises(LayerError, match=r"of 3 complexes.*a batch \(n, B, F\) lives on one"):
+        nn.pool(K, 0, torch.ones(3, 2, 4))
+    with pytest.raises(LayerError, match="features of the 3 0-simplices"):
+        nn.pool(K, 0, torch.ones(2, 4))
 
 
 def test_models_say_what_they_are():
@@ -223,9 +292,12 @@ def test_models_say_what_they_are():
     ("make", "message"),
     [
         (lambda: SINConfig(act="swish"), "act to be one of 'elu', 'relu', 'tanh', got 'swish'"),
-        (lambda: SINConfig(hidden=0), "Expected hidden >= 1, got 0"),
-        (lambda: SINConfig(max_dim=-1), "Expected max_dim >= 0, got -1"),
-        (lambda: SINConfig(layers=2.5), "Expected layers >= 1, got 2.5"),
+        (lambda: SINConfig(hidden=0), "Expected hidden >= 1, a whole number, got 0"),
+        (lambda: SINConfig(max_dim=-1), "Expected max_dim >= 0, a whole number, got -1"),
+        (lambda: SINConfig(layers=2.5), "Expected layers >= 1, a whole number, got 2.5"),
+        (lambda: SINConfig(hidden=True), "Expected hidden >= 1, a whole number, got True"),
+        (lambda: SINConfig(final_act="no"), "Expected final_act to be True or False, got 'no'"),
+        (lambda: SINConfig(dropout="a lot"), "Expected dropout to be a number, got 'a lot'"),
         (lambda: SINConfig(dropout=1.0), "dropout rate from 0 to below 1, got 1.0"),
         (lambda: EdgeFlowConfig(act="elu"), "act to be one of 'id', 'tanh', 'relu'"),
         (

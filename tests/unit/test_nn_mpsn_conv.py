@@ -5,7 +5,12 @@ import copy
 import networkx as nx
 import pytest
 import torch
-from torch_geometric.nn.aggr import MedianAggregation, SoftmaxAggregation
+from torch_geometric.nn.aggr import (
+    MeanAggregation,
+    SoftmaxAggregation,
+    SortAggregation,
+    SumAggregation,
+)
 
 import mpsn
 from mpsn import SimplicialComplex, nn
@@ -41,11 +46,13 @@ def test_any_aggregation_runs_over_the_neighbours(K, xs, kind, aggr):
         near = k + {"boundary": -1, "lower": -1}.get(kind, 1)
         if not 0 <= near < len(xs):
             assert out.shape[0] == K.count(k)
+            assert not out.any()
             continue
         pairs = K.adjacency(k, kind)
         for row in range(0, K.count(k), 7):
             heard = xs[k + step][pairs.sender[pairs.receiver == row]]
             if len(heard) == 0:
+                assert not out[row].any()
                 continue
             index = torch.zeros(len(heard), dtype=torch.int64)
             torch.testing.assert_close(out[row], wanted(heard, index, dim_size=1, dim=0)[0])
@@ -56,9 +63,71 @@ def layer_out(layer, K, xs):
     return layer(K, xs)
 
 
-def test_median_needs_sorted_receivers(K, xs):
-    layer = nn.MPSNConv(lambda lower: lower, lower=same, aggr=MedianAggregation())
-    assert [y.shape[0] for y in layer(K, xs)] == list(K.counts)
+def test_aggregations_that_ask_for_sorted_receivers_get_them(K, xs):
+    layer = nn.MPSNConv(lambda lower: lower, lower=same, aggr=SortAggregation(2))
+    pairs, out = K.adjacency(1, "lower"), layer(K, xs)[1]
+    for row in range(0, K.count(1), 5):
+        heard = xs[1][pairs.sender[pairs.receiver == row]]  # the two with the largest last entry
+        two = heard[heard[:, -1].argsort(descending=True)][:2].flatten()
+        torch.testing.assert_close(out[row, : len(two)], two)
+
+
+def test_simplices_without_senders_receive_zeros():
+    K = SimplicialComplex.from_simplices([[0, 1], [1, 2]], 4)  # vertex 3 has no neighbour
+    xs = [torch.ones(n, 2) for n in K.counts]
+    for aggr in ("sum", "mean", "max", "mul", "softmax", ["sum", "mul"]):
+        layer = nn.MPSNConv(lambda upper: upper, upper=same, aggr=aggr)
+        assert not layer(K, xs)[0][3].any()
+
+
+@pytest.mark.parametrize(
+    ("aggr", "parts"),
+    [
+        (SumAggregation(), ["sum"]),
+        (MeanAggregation(), ["mean"]),
+        (["sum", MeanAggregation(), "add"], ["sum", "mean", "sum"]),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_and_means_under_any_name_cost_linear_time(K, xs, kind, aggr, parts):
+    called = []
+
+    def message(sender):
+        called.append(len(sender))
+        return torch.tanh(sender)
+
+    def slow(sender, receiver):
+        return torch.tanh(sender)
+
+    def update(**received):
+        return received[kind]
+
+    fast = nn.MPSNConv(update, **{kind: message}, aggr=aggr)(K, xs)
+    assert max(called) <= max(K.counts)
+    for i, part in enumerate(parts):
+        one = nn.MPSNConv(update, **{kind: slow}, aggr=part)(K, xs)
+        for got, right in zip(fast, one, strict=True):
+            torch.testing.assert_close(got[:, 3 * i : 3 * i + 3], right)
+
+
+def test_activations_in_place_leave_features_alone(K, xs):
+    class Layer(nn.MPSNConv):
+        def __init__(self):
+            super().__init__(boundary=torch.nn.ReLU(inplace=True), upper=[torch.nn.ReLU(True)] * 3)
+            self.act = torch.nn.ReLU(inplace=True)
+
+        def update(self, receiver, boundary, upper):
+            return self.act(receiver) + boundary + upper
+
+    before = [x.clone() for x in xs]
+    out = Layer()(K, xs)
+    assert all(torch.equal(a, b) for a, b in zip(xs, before, strict=True))
+    plain = nn.MPSNConv(
+        lambda receiver, boundary, upper: receiver.relu() + boundary + upper,
+        boundary=torch.relu,
+        upper=torch.relu,
+    )
+    torch.testing.assert_close(out, plain(K, xs))
 
 
 def test_methods_functions_modules_and_lists_say_the_same(K, xs):
@@ -168,6 +237,19 @@ def test_it_compiles_as_one_graph(K, xs):
             lambda: nn.MPSNConv(lambda upper: upper, upper=lambda *args: args[0]),
             "Expected upper to take arguments named",
         ),
+        (lambda: nn.MPSNConv(lambda upper: upper, upper=3), "upper as a function or a list.*got 3"),
+        (
+            lambda: nn.MPSNConv(lambda upper: upper, upper=[same, 3]),
+            "upper as a function or a list.*got 3",
+        ),
+        (
+            lambda: nn.MPSNConv(lambda upper: upper, upper=same, aggr="sume"),
+            "aggr as an aggregation of PyG, a name or a list, got 'sume'",
+        ),
+        (
+            lambda: nn.MPSNConv(lambda upper: upper, upper=same, aggr=7),
+            "aggr as an aggregation of PyG, a name or a list, got 7",
+        ),
     ],
 )
 def test_functions_that_cannot_be_called_are_refused_at_once(make, message):
@@ -185,8 +267,15 @@ def test_a_method_and_an_argument_of_one_name_are_refused():
 
 
 def test_wrong_rows_and_missing_updates_are_named(K, xs):
-    layer = nn.MPSNConv([lambda receiver: receiver])
+    layer = nn.MPSNConv([lambda receiver: receiver, None, None])
     with pytest.raises(LayerError, match="update function for dimension 1, got none"):
         layer(K, xs)
     with pytest.raises(LayerError, match="features of the 34 0-simplices, one row each"):
         layer(K, xs[1:])
+    with pytest.raises(LayerError, match="features of the 34 0-simplices, one row each, got None"):
+        layer(K, [None, *xs[1:]])
+    with pytest.raises(LayerError, match="Expected a SimplicialComplex, got Graph"):
+        layer(nx.karate_club_graph(), xs)
+    layer = nn.MPSNConv(lambda upper: upper, upper=[same])
+    with pytest.raises(LayerError, match=r"in upper a function or None for each of 3.*got 1"):
+        layer(K, xs)

@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 
+import mpsn
 from mpsn import SimplicialComplex, nn
 from mpsn.errors import LayerError
 from mpsn.testing import (
@@ -29,16 +30,62 @@ def test_it_shows_the_counterexample():
     assert "row 0 of output 0 is [" in said
 
 
-def test_the_counterexample_can_be_run_again():
+def flipped_and_permuted():
+    K = SimplicialComplex.from_simplices([[0, 1, 2], [1, 2, 3], [3, 4]])
+    K = K.permute({k: torch.arange(n).flip(0) for k, n in enumerate(K.counts)})
+    return K.flip({1: torch.tensor([True, False, True, True, False, False])})
+
+
+@pytest.mark.parametrize(
+    "complexes",
+    [None, [flipped_and_permuted()], [mpsn.collate([flipped_and_permuted()] * 2)]],
+    ids=["canonical", "flipped and permuted", "a union"],
+)
+def test_the_counterexample_can_be_run_again(complexes):
     layer = nn.OrientedConv(1, 1, act="relu")
+
+    def overwrites(K, h):
+        out = layer.double()(K, h)
+        h.zero_()
+        return out
+
     with pytest.raises(AssertionError) as error:
-        assert_orientation_equivariant(layer)
+        assert_orientation_equivariant(overwrites, complexes, in_channels=1, dim=1)
     lines = dict(line.strip().split(" = ", 1) for line in str(error.value).split("\n")[1:4])
-    names = {"SimplicialComplex": SimplicialComplex}
+    names = {"SimplicialComplex": SimplicialComplex, "mpsn": mpsn, "torch": torch}
     K, flips, (h,) = (eval(lines[key], names) for key in ("K", "flips", "features"))
-    h, turn = torch.tensor(h), torch.tensor(flips[1])
+    assert complexes is None or complexes[0] == K
+    h, turn = torch.tensor(h, dtype=torch.float64), torch.tensor(flips[1])
     turned = layer(K.flip({1: turn}), torch.where(turn[:, None], -h, h))
     assert not torch.allclose(turned, torch.where(turn[:, None], -layer(K, h), layer(K, h)))
+
+
+@pytest.mark.parametrize("dim", [1, 4, 6])
+def test_no_dimension_passes_for_want_of_simplices(dim):
+    with pytest.raises(AssertionError):
+        assert_orientation_equivariant(lambda K, h: h.relu(), in_channels=1, dim=dim)
+    with pytest.raises(AssertionError):
+        assert_permutation_equivariant(
+            lambda K, xs: [*xs[:-1], xs[-1].cumsum(0)], in_channels=1, max_dim=dim
+        )
+    for complexes in ([], [SimplicialComplex(3)]):
+        with pytest.raises(LayerError, match=f"Expected complexes with {dim}-simplices to try"):
+            assert_orientation_equivariant(
+                lambda K, h: h, complexes=complexes, in_channels=1, dim=dim
+            )
+
+
+def test_the_smallest_complex_suffices():
+    edge, two = SimplicialComplex.from_simplices([[0, 1]]), SimplicialComplex(2)
+    for seed in range(5):  # neither all as it was nor the identity, by chance
+        with pytest.raises(AssertionError):
+            assert_orientation_equivariant(
+                lambda K, h: h.relu(), [edge], in_channels=1, dim=1, seed=seed
+            )
+        with pytest.raises(AssertionError):
+            assert_permutation_equivariant(
+                lambda K, h: h.cumsum(0), [two], in_channels=1, dim=0, seed=seed
+            )
 
 
 def test_it_catches_layers_that_look_at_labels_signs_and_missing_rows():
@@ -50,6 +97,10 @@ def test_it_catches_layers_that_look_at_labels_signs_and_missing_rows():
         assert_orientation_invariant(lambda K, h: h.sum(0), in_channels=2, dim=1)
     with pytest.raises(AssertionError, match="Expected one row for each of the 2 0-simplices"):
         assert_permutation_equivariant(lambda K, h: h[:-1], in_channels=2, dim=0)
+    with pytest.raises(AssertionError, match=r"Expected one row for each .* got \(\)"):
+        assert_permutation_equivariant(lambda K, h: h.sum(), in_channels=2, dim=0)
+    with pytest.raises(AssertionError, match="row 0 of output"):
+        assert_orientation_invariant(lambda K, h: h.sum(), in_channels=2, dim=1)
     with pytest.raises(AssertionError):
         assert_orientation_equivariant(lambda K, h: h * torch.nan, in_channels=2, dim=1)
 

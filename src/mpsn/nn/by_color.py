@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes import SimplicialComplex, grouped
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.by_color_cpu import exchanged
@@ -64,7 +64,7 @@ class ColorClasses:
             [c - c.min() if len(c) else c for c in colors]
             for colors in swl(K, rounds=rounds).colors
         ]
-        cofaces = [_cofaces(K, k) for k in range(K.dim)]
+        cofaces = [grouped(K.faces(k + 1), K.count(k)) for k in range(K.dim)]
         self.rounds = [self._round(t, cofaces) for t in range(rounds)]
 
     def _round(self, t: int, cofaces: list[tuple[Tensor, Tensor]]) -> Round:
@@ -96,9 +96,12 @@ class ColorClasses:
                 normalisation or dropout.
             values: The feature of all simplices of each dimension.
         """
-        if len(model.convs) != len(self.rounds) or model.populate is not None:
+        rounds, dim = len(self.rounds), self.K.dim
+        deep = len(model.convs) == rounds and model.max_dim >= dim
+        if not deep or model.populate is not None or len(values) <= dim:
             raise LayerError(
-                f"Expected a SIN of {len(self.rounds)} layers that reads its features, got {model}."
+                f"Expected a SIN of {rounds} layers with max_dim >= {dim} that reads its features, "
+                f"and {dim + 1} values, got {model} and {len(values)}."
             )
         like = model.readout.last.weight
         hs = [
@@ -150,13 +153,6 @@ class ColorClasses:
             return out
         q = q.index_select(0, own)
         return torch.stack(others([conv.act(m.add_(q)) for m in fn.gather(p, faces)]), dim=1)
-
-
-def _cofaces(K: SimplicialComplex, k: int) -> tuple[Tensor, Tensor]:
-    """Return the incidences (co-face, column) of every k-simplex, and where those of each start."""
-    flat = K.faces(k + 1).flatten()
-    ends = torch.bincount(flat, minlength=K.count(k)).cumsum(0)
-    return flat.argsort(stable=True), nnf.pad(ends, (1, 0))
 
 
 def _first(ids: Tensor) -> Tensor:

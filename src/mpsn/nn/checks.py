@@ -38,8 +38,45 @@ def activation(name: str | Activation, inplace: bool = False) -> Activation:
     return module
 
 
-def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int) -> None:
-    """Raise unless ``h`` holds (n_k, F) or (n_k, B, F) features of the k-simplices."""
+def check_least(least: int, **sizes: int) -> None:
+    """Raise unless all sizes, each under its name, are whole numbers from ``least`` on."""
+    for name, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < least:
+            raise LayerError(f"Expected {name} >= {least}, a whole number, got {size!r}.")
+
+
+def check_complex(K: SimplicialComplex) -> None:
+    """Raise unless it is a complex."""
+    if not isinstance(K, SimplicialComplex):
+        raise LayerError(
+            f"Expected a SimplicialComplex, got {type(K).__name__}; "
+            f"of a graph mpsn.clique_complex makes one."
+        )
+
+
+def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int, like: Tensor) -> None:
+    """Raise unless ``h`` holds (n_k, F) or (n_k, B, F) features of the k-simplices.
+
+    They must have the type and device of ``like``, a weight of the layer. Autocast converts types
+    by itself, but not double precision.
+    """
+    check_complex(K)
+    if not isinstance(h, Tensor):
+        raise LayerError(
+            f"Expected the features of the {k}-simplices as a tensor, got {type(h).__name__}."
+        )
+    if h.device != like.device or h.device != K.device:
+        raise LayerError(
+            f"Expected complex, features and layer on one device, got {K.device}, {h.device} and "
+            f"{like.device}; move them with .to(device)."
+        )
+    types = {h.dtype, like.dtype}
+    cast = torch.is_autocast_enabled(h.device.type) and torch.float64 not in types
+    if len(types) > 1 and not cast:
+        raise LayerError(
+            f"Expected features of the layer's type {like.dtype}, got {h.dtype}; convert either, "
+            f"with h.to({like.dtype}) or layer.to({h.dtype})."
+        )
     if h.dim() not in (2, 3) or h.shape[0] != K.count(k) or h.shape[-1] != width:
         n = K.count(k)
         raise LayerError(
@@ -58,8 +95,11 @@ def cochains(
         xs: Features per dimension; may stop, or be None, where there are no simplices.
         max_dim: The largest dimension wanted.
         width: Width F of all features.
-        like: A tensor whose type empty features take if no features are given at all.
+        like: A weight of the layer, whose type and device features must have.
     """
+    check_complex(K)
+    if not isinstance(xs, Sequence):
+        raise LayerError(f"Expected a list of features per dimension, got {type(xs).__name__}.")
     if len(xs) > max_dim + 1:
         raise LayerError(
             f"Expected features of dimensions 0 to {max_dim}, got {len(xs)} tensors; "
@@ -77,7 +117,7 @@ def cochains(
                     f"of the vertices with mpsn.lift_features or mpsn.nn.Populate."
                 )
             x = empty
-        check_cochain(K, k, x, width)
+        check_cochain(K, k, x, width, like)
         out.append(x)
     if len({x.shape[1:] for x in out}) > 1:
         raise LayerError(

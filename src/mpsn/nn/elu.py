@@ -36,11 +36,18 @@ class ELU(torch.nn.ELU):
 
 
 def watched(x: Tensor) -> bool:
-    """Tell whether a compiler, a tracer, forward derivatives or vmap have to see what is done."""
+    """Tell whether a compiler, a tracer or a transform has to see what is done."""
+    tracing: bool = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    return torch.compiler.is_compiling() or tracing or transformed(x)
+
+
+def transformed(x: Tensor) -> bool:
+    """Tell whether forward derivatives, vmap or another transform of ``torch.func`` is at work."""
+    if torch.compiler.is_compiling():
+        return False
     return (
-        torch.compiler.is_compiling()
-        or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
-        or torch._C._functorch.is_functorch_wrapped_tensor(x)
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or torch._C._functorch.is_legacy_batchedtensor(x)
         or unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
     )
 

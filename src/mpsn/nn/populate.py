@@ -5,7 +5,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import check_cochain
+from mpsn.nn.checks import check_cochain, check_least
 
 
 class Populate(torch.nn.Module):
@@ -31,6 +31,7 @@ class Populate(torch.nn.Module):
 
     def __init__(self, in_channels: int, max_dim: int) -> None:
         super().__init__()
+        check_least(0, max_dim=max_dim)
         self.in_channels, self.max_dim = in_channels, max_dim
         self.weights = torch.nn.ModuleList(
             torch.nn.Linear(in_channels, in_channels, bias=False) for _ in range(max_dim)
@@ -38,7 +39,7 @@ class Populate(torch.nn.Module):
 
     def forward(self, K: SimplicialComplex, x: Tensor) -> list[Tensor]:
         """Return features per dimension."""
-        check_cochain(K, 0, x, self.in_channels)
+        check_cochain(K, 0, x, self.in_channels, next(self.parameters(), x))
         out, total = [x], x
         for k, weight in enumerate(self.weights, start=1):
             total = fn.boundary(total, K.faces(k)) / k  # (n_k, F), sums over vertices

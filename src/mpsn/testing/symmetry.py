@@ -46,7 +46,7 @@ def assert_permutation_equivariant(
         >>> assert_permutation_equivariant(mpsn.nn.SINConv(4, 4, max_dim=2))
     """
     trial = _Trial(layer, in_channels, dim, max_dim, seed)
-    for K in _witnesses() if complexes is None else complexes:
+    for K in trial.where(complexes):
         order = {k: _permutation(n, trial.generator) for k, n in enumerate(K.counts)}
         xs = trial.features(K)
         moved = [x[order[k]] if k in order else x for k, x in enumerate(xs)]
@@ -76,7 +76,7 @@ def assert_orientation_equivariant(
         >>> assert_orientation_equivariant(mpsn.nn.OrientedConv(4, 4, act="tanh"))
     """
     trial = _Trial(layer, in_channels, dim, max_dim, seed)
-    for K in _witnesses() if complexes is None else complexes:
+    for K in trial.where(complexes):
         xs, turns, flipped = trial.flip(K)
         got = trial.call(K.flip(turns), flipped)
         expected = [_turn(y, k, turns) for k, y in trial.pairs(K, trial.call(K, xs))]
@@ -104,7 +104,7 @@ def assert_orientation_invariant(
         >>> assert_orientation_invariant(lambda K, h: h.abs().sum(0), in_channels=2, dim=1)
     """
     trial = _Trial(model, in_channels, dim, max_dim, seed)
-    for K in _witnesses() if complexes is None else complexes:
+    for K in trial.where(complexes):
         xs, turns, flipped = trial.flip(K)
         got, expected = trial.call(K.flip(turns), flipped), trial.call(K, xs)
         trial.compare(K, expected, got, "f(TH, TBT) = f(H, B)", "flips", turns, xs)
@@ -135,6 +135,17 @@ class _Trial:
             self.layer = copy.deepcopy(layer).double().eval()
         self.generator = torch.Generator().manual_seed(seed)
 
+    def where(self, complexes: Sequence[SimplicialComplex] | None) -> Sequence[SimplicialComplex]:
+        """Return complexes, at least one of them with simplices to try the layer on."""
+        if complexes is None:
+            return _witnesses(max(self.dim or 0, self.max_dim or 0))
+        if not any(K.count(self.dim or 0) for K in complexes):
+            raise LayerError(
+                f"Expected complexes with {self.dim or 0}-simplices to try the layer on, got "
+                f"{list(complexes)}."
+            )
+        return complexes
+
     def features(self, K: SimplicialComplex) -> list[Tensor]:
         top = max(K.dim if self.max_dim is None else self.max_dim, self.dim or 0)
         return [
@@ -146,10 +157,13 @@ class _Trial:
         turns = {
             k: torch.rand(K.count(k), generator=self.generator) < 0.5 for k in range(1, K.dim + 1)
         }
+        for turn in turns.values():
+            turn[0] = True  # some at least
         xs = self.features(K)
         return xs, turns, [_turn(x, k, turns) for k, x in enumerate(xs)]
 
     def call(self, K: SimplicialComplex, xs: list[Tensor]) -> list[Tensor]:
+        xs = [x.clone() for x in xs]  # which the layer may overwrite
         with torch.no_grad():
             out = self.layer(K, xs if self.dim is None else xs[self.dim])
         return [out] if isinstance(out, Tensor) else list(out)
@@ -158,7 +172,7 @@ class _Trial:
         """Go through outputs with their dimension; they must have one row per simplex."""
         for k, y in enumerate(out):
             k = k if self.dim is None else self.dim
-            if y.shape[0] != K.count(k):
+            if y.dim() == 0 or y.shape[0] != K.count(k):
                 raise AssertionError(
                     f"Expected one row for each of the {K.count(k)} {k}-simplices of {K!r}, "
                     f"got {tuple(y.shape)}."
@@ -186,7 +200,7 @@ class _Trial:
             shown = [x.tolist() for x in (xs if self.dim is None else [xs[self.dim]])]
             raise AssertionError(
                 f"Expected {law}, but it fails on\n"
-                f"    K = SimplicialComplex.from_simplices({K.to_simplices()})\n"
+                f"    K = {_code(K)}\n"
                 f"    {what} = { {d: t.tolist() for d, t in change.items()} }\n"
                 f"    features = {shown}\n"
                 f"where {where}."
@@ -208,11 +222,33 @@ def _turn(x: Tensor, k: int, turns: dict[int, Tensor]) -> Tensor:
 
 
 def _permutation(n: int, generator: torch.Generator) -> Tensor:
-    return torch.randperm(n, generator=generator)
+    """Return a permutation, not the identity if there is another."""
+    order = torch.randperm(n, generator=generator)
+    return order.roll(1) if torch.equal(order, torch.arange(n)) else order
 
 
-def _witnesses() -> list[SimplicialComplex]:
-    """Small complexes, simplest first, so that the first to fail makes a readable example."""
+def _code(K: SimplicialComplex) -> str:
+    """Return code that makes the complex, row by row and sign by sign."""
+    if K.num_complexes != 1:
+        return f"mpsn.collate([{', '.join(map(_code, K.to_list()))}])"
+    simplices = K.to_simplices()
+    tables = [K.faces(k) for k in range(1, K.dim + 1)]
+    signs = [K.orientation(k) for k in range(K.dim + 1)]
+    if SimplicialComplex(
+        K.num_nodes, tables, orientation=signs
+    ) == SimplicialComplex.from_simplices(simplices):
+        return f"SimplicialComplex.from_simplices({simplices})"
+    flips = {k: f"torch.tensor({(s < 0).tolist()})" for k, s in enumerate(signs) if (s < 0).any()}
+    turned = ", ".join(f"{k}: {flip}" for k, flip in flips.items())
+    code = f"SimplicialComplex({K.num_nodes}, {[table.tolist() for table in tables]})"
+    return f"{code}.flip({{{turned}}})" if flips else code
+
+
+def _witnesses(dim: int) -> list[SimplicialComplex]:
+    """Small complexes, simplest first, so that the first to fail makes a readable example.
+
+    The last but one has several simplices of dimension ``dim`` and one above.
+    """
     build = SimplicialComplex.from_simplices
     return [
         build([], 0),
@@ -222,5 +258,6 @@ def _witnesses() -> list[SimplicialComplex]:
         build([[0, 1, 2]]),
         build([[0, 1, 2], [1, 2, 3], [3, 4]], 6),
         build([[0, 1, 2, 3], [2, 3, 4], [4, 5]]),
+        build([range(dim + 2)]),
         clique_complex(nx.gnp_random_graph(9, 0.6, seed=1), max_dim=None),
     ]

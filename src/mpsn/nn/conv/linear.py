@@ -7,7 +7,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import Activation, activation, cochains
+from mpsn.nn.checks import Activation, activation, check_least, cochains
 
 
 class LinearMPSNConv(torch.nn.Module):
@@ -46,6 +46,7 @@ class LinearMPSNConv(torch.nn.Module):
         act: str | Activation = "id",
     ) -> None:
         super().__init__()
+        check_least(0, max_dim=max_dim)
         self.in_channels, self.out_channels, self.max_dim = in_channels, out_channels, max_dim
 
         def weights(number: int) -> torch.nn.ModuleList:

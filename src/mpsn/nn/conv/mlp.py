@@ -9,6 +9,7 @@ from torch import Tensor
 
 from mpsn.nn.checks import activation
 from mpsn.nn.functional.dense import split_linear
+from mpsn.nn.functional.transposes import add_into
 
 
 class RowNorm(torch.nn.Module):
@@ -56,7 +57,7 @@ class SplitLinear(torch.nn.Linear):
         if isinstance(x, Tensor):
             return super().forward(x)
         left, right = split_linear(x, self.weight, self.bias)
-        return left.add_(right)
+        return add_into(left, right)
 
 
 def mlp(

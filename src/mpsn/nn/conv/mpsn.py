@@ -5,19 +5,25 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn.aggr import Aggregation, MultiAggregation
+from torch_geometric.nn.aggr import (
+    Aggregation,
+    MeanAggregation,
+    MultiAggregation,
+    SumAggregation,
+)
 from torch_geometric.nn.resolver import aggregation_resolver
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.operators import Kind
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
+from mpsn.nn.checks import check_complex
 from mpsn.nn.conv.signature import Function, read_function
 from mpsn.nn.functional.incidence import Reduce
 from mpsn.nn.functional.transposes import rows, times
 
 KINDS: tuple[Kind, ...] = ("boundary", "coboundary", "lower", "upper")
-LINEAR: dict[object, Reduce] = {"sum": "sum", "add": "sum", "mean": "mean"}
+LINEAR: dict[type, Reduce] = {SumAggregation: "sum", MeanAggregation: "mean"}
 Given = Callable[..., Tensor] | Sequence[Callable[..., Tensor] | None] | None
 
 
@@ -41,12 +47,13 @@ class MPSNConv(torch.nn.Module):
 
     A message that does not name ``receiver`` costs linear time under sum or mean: it is computed
     once per simplex, or per simplex and shared simplex. Others run over explicit pairs, of which
-    lower ones can be quadratically many. Numbers are the same either way.
+    lower ones can be quadratically many. Numbers are the same either way, up to rounding, for
+    messages that treat each row by itself, as batch normalisation in training does not.
 
     With ``signed=True`` messages are computed as the sender τ sees them,
     :math:`o_{\sigma\tau} M(o_{\sigma\tau} h_\sigma, h_\tau, o_{\tau\delta} h_\delta)`, where δ is
-    the shared simplex and o are relative orientations. With odd functions the layer is then
-    orientation equivariant.
+    the shared simplex and o are relative orientations. With odd functions, and an odd aggregation
+    such as sum or mean, the layer is then orientation equivariant.
 
     Args:
         update: U.
@@ -60,7 +67,8 @@ class MPSNConv(torch.nn.Module):
 
     Shapes:
         One tensor (n_k, F_k) per dimension, in and out; there are as many dimensions as tensors,
-        and simplices above are left out of account. A simplex without senders receives zeros.
+        and simplices above are left out of account. A simplex without senders receives zeros; for
+        their width, messages are called on no rows where there is no dimension to hear from.
 
     Example:
         >>> class Layer(mpsn.nn.MPSNConv):
@@ -90,14 +98,18 @@ class MPSNConv(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.signed = signed
-        self.reduce = LINEAR.get(aggr) if isinstance(aggr, str) else None
-        self.aggr: Any = (
-            aggregation_resolver(aggr)
-            if isinstance(aggr, str | Aggregation)
-            else MultiAggregation(list(aggr))
-        )
+        try:
+            one = isinstance(aggr, str | Aggregation)
+            self.aggr: Any = aggregation_resolver(aggr) if one else MultiAggregation(list(aggr))
+        except (TypeError, ValueError) as error:
+            raise LayerError(
+                f"Expected aggr as an aggregation of PyG, a name or a list, got {aggr!r}: {error}"
+            ) from error
+        parts = [self.aggr] if one else list(self.aggr.aggrs)
+        linear = all(type(part) in LINEAR for part in parts)
+        self.reduces = [LINEAR[type(part)] for part in parts] if linear else []
         given = (boundary, coboundary, lower, upper, update)
-        self._functions: dict[str, list[Function] | Function] = {}
+        self._functions: dict[str, list[Function | None] | Function | None] = {}
         for name, functions in zip((*KINDS, "update"), given, strict=True):
             self._adopt(name, functions)
         if "update" not in self._functions:
@@ -116,6 +128,8 @@ class MPSNConv(torch.nn.Module):
             setattr(self, name, given)
             self._functions[name] = read_function(name, given)
         elif given is not None:
+            if not hasattr(given, "__iter__"):
+                raise LayerError(f"Expected {name} as a function or a list of them, got {given!r}.")
             several = list(given)
             setattr(self, name, several)
             modules = [f for f in several if isinstance(f, torch.nn.Module)]
@@ -128,24 +142,30 @@ class MPSNConv(torch.nn.Module):
         function = getattr(self, name)
         if isinstance(how, list):
             how, function = how[k], function[k]
-        values["dim"] = k
-        if how.positional:
-            return function(values["sender"])
-        return function(**{key: values[key] for key in how.names})
+        assert how is not None  # asked before
+        named = {key: {**values, "dim": k}[key] for key in how.names}
+        if any(getattr(module, "inplace", False) for module in self.modules()):
+            named = {key: v.clone() if isinstance(v, Tensor) else v for key, v in named.items()}
+        return function(*named.values()) if how.positional else function(**named)
 
     def _how(self, name: str, k: int) -> Function | None:
         how = self._functions.get(name)
-        if isinstance(how, list):
-            how = how[k] if k < len(how) else None
-        return how if how is not None and how.given else None
+        return how[k] if isinstance(how, list) else how
 
     def forward(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> list[Tensor]:
         """Return new features per dimension; those handed in stay as they are."""
+        check_complex(K)
         for k, x in enumerate(xs):
-            if x.shape[0] != K.count(k):
+            if not isinstance(x, Tensor) or x.shape[0] != K.count(k):
                 raise LayerError(
                     f"Expected features of the {K.count(k)} {k}-simplices, one row each, "
-                    f"got {tuple(x.shape)}."
+                    f"got {tuple(x.shape) if isinstance(x, Tensor) else x!r}."
+                )
+        for name, how in self._functions.items():
+            if isinstance(how, list) and len(how) < len(xs):
+                raise LayerError(
+                    f"Expected in {name} a function or None for each of {len(xs)} dimensions, "
+                    f"got {len(how)}."
                 )
         return [self._layer(K, k, xs) for k in range(len(xs))]
 
@@ -160,12 +180,11 @@ class MPSNConv(torch.nn.Module):
             near = k - 1 if kind in ("boundary", "lower") else k + 1
             if not 0 <= near < len(xs):
                 received[kind] = self._silence(kind, k, xs[k])
-            elif self.reduce is None or "receiver" in how.names:
+            elif not self.reduces or "receiver" in how.names:
                 received[kind] = self._by_pairs(K, k, kind, xs[k], xs[near])
             else:
-                received[kind] = self._in_linear_time(
-                    K, k, kind, xs[k], xs[near], "shared" in how.names, self.reduce
-                )
+                shared = "shared" in how.names
+                received[kind] = self._in_linear_time(K, k, kind, xs[k], xs[near], shared)
         out: Tensor = self._call("update", k, receiver=xs[k], **received)
         return out
 
@@ -179,7 +198,9 @@ class MPSNConv(torch.nn.Module):
     def _aggregate(self, message: Tensor, receiver: Tensor, count: int) -> Tensor:
         if message.shape[0]:
             out: Tensor = self.aggr(message, receiver, dim_size=count, dim=0)
-            return out
+            heard = torch.zeros(count, dtype=torch.bool, device=out.device)
+            heard[receiver] = True
+            return torch.where(heard.view(-1, *(1,) * (out.dim() - 1)), out, 0)
         # Not all of PyG's aggregations take nothing; ask for the shape with one row.
         row, first = message.new_zeros((1, *message.shape[1:])), receiver.new_zeros(1)
         like: Tensor = self.aggr(row, first, dim_size=1, dim=0)
@@ -193,12 +214,16 @@ class MPSNConv(torch.nn.Module):
         h: Tensor,
         near: Tensor,
         shared: bool,
-        reduce: Reduce,
     ) -> Tensor:
         if not shared:
             sender = near if kind in ("boundary", "coboundary") else h
             message = self._call(kind, k, sender=sender)
-            return fn.aggregate(K, k, kind, message, signed=self.signed, reduce=reduce)
+            return _join(
+                [
+                    fn.aggregate(K, k, kind, message, signed=self.signed, reduce=r)
+                    for r in self.reduces
+                ]
+            )
         if kind == "upper":
             faces, signs = fn.incidence(K, k + 1, self.signed)
             senders, between = fn.gather(h, faces), times(signs, [near] * (k + 2))
@@ -210,7 +235,7 @@ class MPSNConv(torch.nn.Module):
         messages = [
             self._call(kind, k, sender=s, shared=b) for s, b in zip(senders, between, strict=True)
         ]
-        return exchange(messages, faces, count, signs, reduce)
+        return _join([exchange(messages, faces, count, signs, r) for r in self.reduces])
 
     def _by_pairs(
         self, K: SimplicialComplex, k: int, kind: Kind, h: Tensor, near: Tensor
@@ -232,6 +257,10 @@ class MPSNConv(torch.nn.Module):
         if self.signed:
             message = rows(sign, message) * message
         return self._aggregate(message, receiver, h.shape[0])
+
+
+def _join(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
 
 
 def _incidence_sign(

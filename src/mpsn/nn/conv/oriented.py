@@ -5,7 +5,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import Activation, activation, check_cochain
+from mpsn.nn.checks import Activation, activation, check_cochain, check_least
 
 
 class OrientedConv(torch.nn.Module):
@@ -49,6 +49,7 @@ class OrientedConv(torch.nn.Module):
         bias: bool = False,
     ) -> None:
         super().__init__()
+        check_least(0, dim=dim)
         self.in_channels, self.out_channels, self.dim = in_channels, out_channels, dim
         self.signed = signed
         self.own = torch.nn.Linear(in_channels, out_channels, bias=bias)
@@ -58,7 +59,7 @@ class OrientedConv(torch.nn.Module):
 
     def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
         """Return new features of the same simplices."""
-        check_cochain(K, self.dim, h, self.in_channels)
+        check_cochain(K, self.dim, h, self.in_channels, self.own.weight)
         k = self.dim
         out = self.own(h) + self.lower(fn.aggregate(K, k, "lower", h, signed=self.signed))
         if self.upper is not None:

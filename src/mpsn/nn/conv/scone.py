@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.nn.checks import Activation, activation, check_cochain
+from mpsn.nn.checks import Activation, activation, check_cochain, check_least
 from mpsn.nn.conv.snn import hodge
 
 
@@ -40,6 +40,7 @@ class SCoNeConv(torch.nn.Module):
         act: str | Activation = "tanh",
     ) -> None:
         super().__init__()
+        check_least(0, dim=dim)
         self.in_channels, self.out_channels, self.dim = in_channels, out_channels, dim
         self.down = torch.nn.Linear(in_channels, out_channels, bias=False)  # W_0
         self.own = torch.nn.Linear(in_channels, out_channels, bias=False)  # W_1
@@ -48,7 +49,7 @@ class SCoNeConv(torch.nn.Module):
 
     def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
         """Return new features of the same simplices."""
-        check_cochain(K, self.dim, h, self.in_channels)
+        check_cochain(K, self.dim, h, self.in_channels, self.own.weight)
         down, up = hodge(K, self.dim, h)
         return self.act(self.down(down) + self.own(h) + self.up(up))
 

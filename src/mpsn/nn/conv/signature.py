@@ -19,14 +19,13 @@ VOCABULARY = {
 
 
 class Function(NamedTuple):
-    """How to call a function: with which names, or with the sender alone; or not at all."""
+    """How to call a function: with which names, or with the sender alone."""
 
     names: tuple[str, ...]
     positional: bool = False
-    given: bool = True
 
 
-def read_function(role: str, function: Callable[..., Any] | None) -> Function:
+def read_function(role: str, function: Callable[..., Any] | None) -> Function | None:
     """Read the signature of a message or update function, or say why it cannot be called.
 
     Args:
@@ -36,10 +35,12 @@ def read_function(role: str, function: Callable[..., Any] | None) -> Function:
     Example:
         >>> from mpsn.nn.conv.signature import read_function
         >>> read_function("upper", lambda sender, shared: sender + shared)
-        Function(names=('sender', 'shared'), positional=False, given=True)
+        Function(names=('sender', 'shared'), positional=False)
     """
     if function is None:
-        return Function((), given=False)
+        return None
+    if not callable(function):
+        raise LayerError(f"Expected {role} as a function or a list of them, got {function!r}.")
     called = function.forward if isinstance(function, torch.nn.Module) else function
     try:
         parameters = inspect.signature(called).parameters.values()

@@ -8,7 +8,7 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import activation, cochains
+from mpsn.nn.checks import activation, check_least, cochains
 from mpsn.nn.conv.mlp import SplitLinear, mlp
 
 
@@ -65,6 +65,7 @@ class SINConv(torch.nn.Module):
         train_eps: bool = False,
     ) -> None:
         super().__init__()
+        check_least(0, max_dim=max_dim)
         self.in_channels, self.out_channels, self.max_dim = in_channels, out_channels, max_dim
         dims = range(max_dim + 1)
         two = [in_channels, out_channels, out_channels]

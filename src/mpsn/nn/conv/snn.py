@@ -5,7 +5,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import Activation, activation, check_cochain
+from mpsn.nn.checks import Activation, activation, check_cochain, check_least
 
 
 class SNNConv(torch.nn.Module):
@@ -45,6 +45,7 @@ class SNNConv(torch.nn.Module):
         bias: bool = False,
     ) -> None:
         super().__init__()
+        check_least(0, degree=degree, dim=dim)
         self.in_channels, self.out_channels = in_channels, out_channels
         self.degree, self.dim = degree, dim
         self.weights = torch.nn.ModuleList(
@@ -55,7 +56,7 @@ class SNNConv(torch.nn.Module):
 
     def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
         """Return new features of the same simplices."""
-        check_cochain(K, self.dim, h, self.in_channels)
+        check_cochain(K, self.dim, h, self.in_channels, self.weights[0].weight)  # type: ignore
         out = self.weights[0](h)
         for weight in self.weights[1:]:
             h = sum(hodge(K, self.dim, h))  # type: ignore[assignment]

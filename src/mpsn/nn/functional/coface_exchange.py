@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from mpsn.errors import LayerError
-from mpsn.nn.elu import ELU, watched
+from mpsn.nn.elu import ELU, transformed, watched
 from mpsn.nn.functional import coface_exchange_cpu, coface_exchange_cuda
 from mpsn.nn.functional.dense import split_linear
 from mpsn.nn.functional.incidence import gather
 from mpsn.nn.functional.neighbors import upper_exchange
-from mpsn.nn.functional.transposes import differentiable
+from mpsn.nn.functional.transposes import add_into, differentiable
 
 Activation = Callable[[Tensor], Tensor]
 KINDS = {ELU: "elu", torch.nn.Identity: "id", torch.nn.ReLU: "relu", torch.nn.Tanh: "tanh"}
@@ -59,7 +59,8 @@ def coface_exchange(
             f"got {tuple(h.shape[1:-1])} and {tuple(coface.shape[1:-1])}."
         )
     kind = KINDS.get(type(act)) if getattr(act, "alpha", 1) == 1 else None
-    if kind is None or watched(h) or not _kernels(h).serve(h, kind):
+    seen = any(map(watched, (h, coface, weight, bias)))
+    if kind is None or seen or not _kernels(h).serve(h, kind):
         return _plain(h, coface, weight, bias, faces, act)
     out: Tensor = differentiable(_Fused, _fused, h, coface, weight, bias, faces, act, kind)
     return out
@@ -73,7 +74,7 @@ def _plain(
     h: Tensor, coface: Tensor, weight: Tensor, bias: Tensor, faces: Tensor, act: Activation
 ) -> Tensor:
     p, q = split_linear([h, coface], weight, bias)
-    return upper_exchange([act(m.add_(q)) for m in gather(p, faces)], faces, h.shape[0])
+    return upper_exchange([act(add_into(m, q)) for m in gather(p, faces)], faces, h.shape[0])
 
 
 def _fused(
@@ -96,6 +97,7 @@ class _Fused(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, faces = ctx.saved_tensors
         further, needed = torch.is_grad_enabled(), ctx.needs_input_grad[:4]
+        by_steps = further or transformed(grad)
         with torch.enable_grad():
             # Views, as gradients must not run on to what inputs have in common.
             ends = [
@@ -103,7 +105,7 @@ class _Fused(torch.autograd.Function):
                 for t, need in zip(inputs, needed, strict=True)
             ]
             h, coface, weight, bias = ends
-            if further:
+            if by_steps:
                 ys, gs = [_plain(h, coface, weight, bias, faces, ctx.act)], [grad]
             else:
                 ys = [p, q] = split_linear([h, coface], weight, bias)

@@ -2,12 +2,11 @@
 
 from typing import NamedTuple
 
-import numpy as np
-import scipy.sparse
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from mpsn.complexes import grouped
 from mpsn.errors import LayerError
 
 
@@ -37,7 +36,8 @@ def cofaces(table: Tensor, count: int, listed: Tensor | None = None) -> Cofaces:
     Args:
         table: Face table (n, k+1), not empty.
         count: Number of (k-1)-simplices.
-        listed: Which rows of the table count, (n,) of truth values; all unless said.
+        listed: Which rows of the table count, (n,) of truth values; all unless said. This is kept
+            too: from then on every sum over the co-faces in this table leaves the others out.
 
     Example:
         >>> from mpsn.nn.functional.cofaces import cofaces
@@ -49,10 +49,12 @@ def cofaces(table: Tensor, count: int, listed: Tensor | None = None) -> Cofaces:
     if found is None or len(found.ptr) != count + 1:
         if listed is not None or table.is_cuda:
             named = table if listed is None else torch.where(listed[:, None], table, count)
-            parts = _sort(named, count)
+            places, ptr = _sort(named, count)
         else:
-            parts = _transpose(table, count)
-        found = _known[table] = Cofaces(*parts, _version(table))
+            check_entries(table, count)
+            places, ptr = grouped(table, count)
+        rows = places // table.shape[1]
+        found = _known[table] = Cofaces(places, rows, ptr, _version(table))
     return found
 
 
@@ -72,21 +74,11 @@ def check_entries(table: Tensor, count: int) -> None:
     if lowest < 0 or highest >= count:
         raise LayerError(
             f"Expected a face table with entries from 0 to {count - 1}, got {lowest} to {highest}; "
-            f"count is the number of simplices one dimension below."
+            f"there must be as many rows of features, or a count, as simplices one dimension below."
         )
 
 
-def _transpose(table: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    check_entries(table, count)
-    n, width = table.shape
-    entries = np.arange(n * width)
-    rows = (entries, table.reshape(-1).numpy(), np.arange(0, n * width + 1, width))
-    columns = scipy.sparse.csr_array(rows, shape=(n, count)).tocsc()
-    places = torch.from_numpy(columns.data)
-    return places, places // width, torch.from_numpy(columns.indptr.astype(np.int64))
-
-
-def _sort(table: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+def _sort(table: Tensor, count: int) -> tuple[Tensor, Tensor]:
     named, places = torch.sort(table.reshape(-1), stable=True)  # beyond count: in no one's list
     ptr = torch.searchsorted(named, torch.arange(count + 1, device=table.device))
-    return places, places // table.shape[1], ptr
+    return places, ptr

@@ -40,6 +40,7 @@ def gather(h: Tensor, faces: Tensor, signs: Tensor | None = None) -> list[Tensor
         >>> mpsn.nn.functional.gather(torch.tensor([[10.0], [20.0]]), torch.tensor([[1, 0]]))
         [tensor([[20.]]), tensor([[10.]])]
     """
+    check_table(faces, signs)
     return times(signs, differentiable(Gather, read_rows, h, faces))
 
 
@@ -65,6 +66,7 @@ def scatter(
                 [1.],
                 [0.]])
     """
+    check_messages(messages, faces, signs)
     if all(message is messages[0] for message in messages):
         return coboundary(messages[0], faces, count, signs)
     out: Tensor = differentiable(Scatter, add_rows, faces, count, *times(signs, messages))
@@ -91,6 +93,7 @@ def boundary(
         tensor([[7.]])
     """
     check_reduce(reduce)
+    check_table(faces, signs)
     if faces.shape[1] == 0:  # vertices have no faces
         return h.new_zeros((faces.shape[0], *h.shape[1:]))
     total: Tensor = differentiable(Boundary, sum_faces, h, faces, signs)  # (n_k, ..., F)
@@ -120,6 +123,7 @@ def coboundary(
                 [2.]])
     """
     check_reduce(reduce)
+    check_table(faces, signs, h)
     total: Tensor = differentiable(Coboundary, sum_cofaces, h, faces, count, signs)  # (n_k, ..., F)
     return total / rows(degree(faces, count, h).clamp(min=1), h) if reduce == "mean" else total
 
@@ -144,6 +148,31 @@ def degree(faces: Tensor, count: int, like: Tensor) -> Tensor:
         return torch.bincount(faces.reshape(-1), minlength=count).to(like.dtype)
     ones = like.new_ones(faces.shape[0])  # bincount would wait for a GPU
     return coboundary(ones, faces, count)
+
+
+def check_table(faces: Tensor, signs: Tensor | None, *rows: Tensor) -> None:
+    """Raise unless there is a sign per entry of a face table, if any, and a row per row of it."""
+    if signs is not None and signs.shape != faces.shape:
+        raise LayerError(
+            f"Expected a sign for each entry of the face table, {tuple(faces.shape)}, "
+            f"got {tuple(signs.shape)}."
+        )
+    for h in rows:
+        if h.shape[0] != faces.shape[0]:
+            raise LayerError(
+                f"Expected a row for each of the {faces.shape[0]} simplices of the face table, "
+                f"got {tuple(h.shape)}; pass the table of their own dimension."
+            )
+
+
+def check_messages(messages: Sequence[Tensor], faces: Tensor, signs: Tensor | None) -> None:
+    """Raise unless there is a tensor of messages per column of a face table, a row per row."""
+    check_table(faces, signs, *messages)
+    if len(messages) != faces.shape[1]:
+        raise LayerError(
+            f"Expected messages for each of the {faces.shape[1]} columns of the face table, "
+            f"got {len(messages)}."
+        )
 
 
 def check_reduce(reduce: str) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor
 from mpsn.nn.functional.incidence import (
     Reduce,
     boundary,
+    check_messages,
     check_reduce,
     coboundary,
     degree,
@@ -31,7 +32,8 @@ def upper(h: Tensor, faces: Tensor, signs: Tensor | None = None, reduce: Reduce 
     .. math:: \sum_{\tau \in N_\uparrow(\sigma)} o_{\sigma\tau} h_\tau
         = \bigl(B_{k+1} B_{k+1}^\top h - \operatorname{diag}(|B_{k+1}| 1)\, h\bigr)_\sigma
 
-    Two sparse products; the matrix :math:`B_{k+1} B_{k+1}^\top` is never formed.
+    Two sparse products; the matrix :math:`B_{k+1} B_{k+1}^\top` is never formed. As h is taken off
+    a sum that it was in, rounding is that of the sum, and infinities do not leave it.
 
     Args:
         h: Features of the k-simplices, (n_k, ..., F).
@@ -53,8 +55,8 @@ def upper(h: Tensor, faces: Tensor, signs: Tensor | None = None, reduce: Reduce 
     n = h.shape[0]
     own = degree(faces, n, h)  # (n_k,)
     total = coboundary(boundary(h, faces, signs), faces, n, signs)
-    others = torch.addcmul(total, rows(own, h), h, value=-1)
-    return _mean(others, own * (faces.shape[1] - 1), reduce)
+    rest = torch.addcmul(total, rows(own, h), h, value=-1)
+    return _mean(rest, own * (faces.shape[1] - 1), reduce)
 
 
 def lower(
@@ -65,7 +67,8 @@ def lower(
     .. math:: \sum_{\tau \in N_\downarrow(\sigma)} o_{\sigma\tau} h_\tau
         = \bigl(B_k^\top B_k h - (k+1)\, h\bigr)_\sigma
 
-    Linear in the number of simplices, where the pairs themselves can be quadratically many.
+    Linear in the number of simplices, where the pairs themselves can be quadratically many. As h is
+    taken off a sum that it was in, rounding is that of the sum, and infinities do not leave it.
 
     Args:
         h: Features of the k-simplices, (n_k, ..., F).
@@ -89,8 +92,8 @@ def lower(
     if faces.shape[1] == 0:  # vertices have no faces to share
         return torch.zeros_like(h)
     total = boundary(coboundary(h, faces, count, signs), faces, signs)
-    others = torch.sub(total, h, alpha=faces.shape[1])
-    return _mean(others, _partners(faces, count, h, reduce), reduce)
+    rest = torch.sub(total, h, alpha=faces.shape[1])
+    return _mean(rest, _partners(faces, count, h, reduce), reduce)
 
 
 def upper_exchange(
@@ -127,6 +130,7 @@ def upper_exchange(
                 [21.]])
     """
     check_reduce(reduce)
+    check_messages(messages, faces, signs)
     if signs is None and not torch.compiler.is_compiling():
         out = differentiable(Exchange, exchange_rows, faces, count, *messages)
     else:

@@ -49,7 +49,9 @@ def sum_rows(h: Tensor, at: Tensor, ptr: Tensor, weights: Tensor | None = None) 
             flat.detach().numpy(), at.numpy(), ptr.numpy(), some.detach().numpy(), out.numpy()
         )
     if out is None:
-        out = nnf.embedding_bag(at, flat, ptr[:-1], mode="sum", per_sample_weights=weights)
+        out = nnf.embedding_bag(
+            at, flat, ptr, mode="sum", per_sample_weights=weights, include_last_offset=True
+        )
     return out.view(n, *h.shape[1:])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mpsn.nn.elu import transformed, watched
 from mpsn.nn.functional.cofaces import cofaces, known
 from mpsn.nn.functional.row_sums import sum_rows
 
@@ -27,9 +28,7 @@ class Gather(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         """Send the gradients back to where the rows came from."""
         (table,) = ctx.saved_tensors
-        if torch.compiler.is_compiling():
-            return add_rows(table, ctx.count, *grads), None
-        return Scatter.apply(table, ctx.count, *grads), None  # type: ignore[no-untyped-call]
+        return differentiable(Scatter, add_rows, table, ctx.count, *grads), None
 
 
 class Scatter(torch.autograd.Function):
@@ -45,9 +44,7 @@ class Scatter(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Hand every message the gradient of the row it went to."""
         (table,) = ctx.saved_tensors
-        if torch.compiler.is_compiling():
-            return None, None, *read_rows(grad, table)
-        return None, None, *Gather.apply(grad, table)  # type: ignore[no-untyped-call]
+        return None, None, *differentiable(Gather, read_rows, grad, table)
 
 
 class Boundary(torch.autograd.Function):
@@ -64,9 +61,7 @@ class Boundary(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         """Multiply with B."""
         table, signs = ctx.saved_tensors
-        if torch.compiler.is_compiling():
-            return sum_cofaces(grad, table, ctx.count, signs), None, None
-        out = Coboundary.apply(grad, table, ctx.count, signs)  # type: ignore[no-untyped-call]
+        out = differentiable(Coboundary, sum_cofaces, grad, table, ctx.count, signs)
         return out, None, None
 
 
@@ -83,9 +78,7 @@ class Coboundary(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         """Multiply with the transpose of B."""
         table, signs = ctx.saved_tensors
-        if torch.compiler.is_compiling():
-            return sum_faces(grad, table, signs), None, None, None
-        return Boundary.apply(grad, table, signs), None, None, None  # type: ignore[no-untyped-call]
+        return differentiable(Boundary, sum_faces, grad, table, signs), None, None, None
 
 
 class Exchange(torch.autograd.Function):
@@ -107,15 +100,12 @@ class Exchange(torch.autograd.Function):
         (table,) = ctx.saved_tensors
         columns = table.unbind(1)
         rest = [torch.stack([*columns[:i], *columns[i + 1 :]], 1) for i in range(len(columns))]
-        return None, None, *(Boundary.apply(grad, t, None) for t in rest)  # type: ignore[no-untyped-call]
+        return None, None, *(differentiable(Boundary, sum_faces, grad, t, None) for t in rest)
 
 
 def exchange_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
     """Give the entries of each row of a table the sum of the row's other messages."""
-    out = messages[0].new_zeros((count, *messages[0].shape[1:]))
-    for column, message in zip(table.unbind(1), others(messages), strict=True):
-        out.index_add_(0, column, message)
-    return out
+    return add_rows(table, count, *others(messages))
 
 
 def others(terms: Sequence[Tensor]) -> list[Tensor]:
@@ -137,9 +127,13 @@ def others(terms: Sequence[Tensor]) -> list[Tensor]:
 def differentiable(
     function: type[torch.autograd.Function], plain: Callable[..., Any], *inputs: Any
 ) -> Any:
-    """Call a function by way of autograd where a gradient is asked for, plainly otherwise."""
+    """Call a function by way of autograd where a gradient is asked for, plainly otherwise.
+
+    Plainly also under transforms of ``torch.func``, which differentiate its steps by themselves.
+    """
     tensors = [t for t in inputs if isinstance(t, Tensor)]
-    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+    graded = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    if graded and not any(map(transformed, tensors)):
         return function.apply(*inputs)  # type: ignore[no-untyped-call]
     return plain(*inputs)
 
@@ -152,14 +146,16 @@ def read_rows(h: Tensor, table: Tensor) -> tuple[Tensor, ...]:
 def add_rows(table: Tensor, count: int, *messages: Tensor) -> Tensor:
     """Add messages (n, ..., F), one tensor per column, to the rows a table names."""
     out = messages[0].new_zeros((count, *messages[0].shape[1:]))
+    # In place on a fresh tensor, one for all columns, but where vmap could not write to it.
+    add_to = Tensor.index_add if any(map(watched, messages)) else Tensor.index_add_
     for column, message in zip(table.unbind(1), messages, strict=True):
-        out.index_add_(0, column, message)  # in place on a fresh tensor: one for all columns
+        out = add_to(out, 0, column, message)
     return settle(out) if torch.compiler.is_compiling() else out
 
 
 def sum_faces(h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
     """Return the signed sums of the rows that each row of a table names, (n, ..., F)."""
-    if torch.compiler.is_compiling() or not table.numel() or not h.is_floating_point():
+    if watched(h) or not table.numel() or not h.is_floating_point():
         return add(times(signs, read_rows(h, table)))
     n, width = table.shape
     ptr = torch.arange(0, n * width + 1, width, device=table.device)
@@ -169,7 +165,7 @@ def sum_faces(h: Tensor, table: Tensor, signs: Tensor | None) -> Tensor:
 def sum_cofaces(h: Tensor, table: Tensor, count: int, signs: Tensor | None) -> Tensor:
     """Add each row of h, signed, to all rows that its row of a table names, (count, ..., F)."""
     above = None
-    if not torch.compiler.is_compiling() and table.numel() and h.is_floating_point():
+    if not watched(h) and table.numel() and h.is_floating_point():
         above = cofaces(table, count) if h.is_cpu else known(table)
     if above is None:
         return add_rows(table, count, *times(signs, [h] * table.shape[1]))
@@ -202,6 +198,11 @@ def settle(sums: Tensor) -> Tensor:
 @settle.register_fake
 def _(sums: Tensor) -> Tensor:
     return torch.empty_like(sums)
+
+
+def add_into(own: Tensor, other: Tensor) -> Tensor:
+    """Add in place to a tensor of the caller's own, but where vmap could not write to it."""
+    return own + other if transformed(own) else own.add_(other)
 
 
 def add(terms: Sequence[Tensor]) -> Tensor:

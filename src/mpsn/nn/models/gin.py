@@ -49,6 +49,7 @@ class GIN(Model):
 
     Shapes:
         Reads K.x[0], or [x] passed beside K; returns (C, out_channels) for a union of C complexes.
+        Of (n_0, B, F) on one complex it makes (B, out_channels).
 
     Example:
         >>> from mpsn.nn.models import GIN, GINConfig
@@ -86,9 +87,10 @@ class GIN(Model):
         (h,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, self.readout.last.weight)
         ends = K.faces(1).T  # (2, n_1)
         edge_index = torch.cat([ends, ends.flip(0)], dim=1)
+        h = h.transpose(0, -2)  # (n, F), or (B, n, F) of (n, B, F): PyG has vertices last but one
         layers = []
         for conv in self.convs:
             h = conv(h, edge_index)
-            layers.append([h])
+            layers.append([h.transpose(0, -2)])
         out: Tensor = self.readout(K, jump(layers) if self.config.jump else layers[-1])
         return out

@@ -79,7 +79,7 @@ class MapFlowNet(Model):
 
     def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
         """Return one row per complex, or per flow of a batch."""
-        check_cochain(K, 1, h, 1)
+        check_cochain(K, 1, h, 1, self.head[0].weight)  # type: ignore[arg-type]
         d, position = self.config.coordinates, K.x[0] if K.x else None
         if position is None or position.shape[1] != d:
             raise LayerError(

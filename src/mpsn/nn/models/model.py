@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
+from mpsn.nn.checks import check_least
 
 LEAST = {"max_dim": 0}  # other sizes are at least 1
 
@@ -23,8 +25,12 @@ class Config:
             if get_origin(kind) is Literal and value not in get_args(kind):
                 words = ", ".join(map(repr, get_args(kind)))
                 raise LayerError(f"Expected {name} to be one of {words}, got {value!r}.")
-            if kind is int and (not isinstance(value, int) or value < LEAST.get(name, 1)):
-                raise LayerError(f"Expected {name} >= {LEAST.get(name, 1)}, got {value!r}.")
+            if kind is int:
+                check_least(LEAST.get(name, 1), **{name: value})
+            if kind is bool and not isinstance(value, bool):
+                raise LayerError(f"Expected {name} to be True or False, got {value!r}.")
+            if kind is float and not (isinstance(value, int | float) and isfinite(value)):
+                raise LayerError(f"Expected {name} to be a number, got {value!r}.")
             if name == "dropout" and not 0 <= value < 1:
                 raise LayerError(f"Expected a dropout rate from 0 to below 1, got {value!r}.")
 

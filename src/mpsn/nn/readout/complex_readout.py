@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
-from mpsn.nn.checks import activation
+from mpsn.nn.checks import activation, check_cochain
 from mpsn.nn.functional.incidence import Reduce, check_reduce
 from mpsn.nn.functional.transposes import add
 from mpsn.nn.readout.pool import pool
@@ -73,7 +73,8 @@ class ComplexReadout(torch.nn.Module):
             )
         if not dims:
             raise LayerError("Expected at least one dimension to read, got none.")
-        self.dims, self.reduce, self.dropout_position = tuple(dims), reduce, dropout_position
+        self.in_channels, self.dims = in_channels, tuple(dims)
+        self.reduce, self.dropout_position = reduce, dropout_position
         self.dense = torch.nn.ModuleList(
             torch.nn.Linear(in_channels, hidden, bias=bias)
             for _ in self.dims[: 1 if shared else None]
@@ -85,6 +86,12 @@ class ComplexReadout(torch.nn.Module):
 
     def forward(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> Tensor:
         """Return one row per complex."""
+        if len(xs) <= max(self.dims):
+            raise LayerError(
+                f"Expected features up to dimension {max(self.dims)}, got {len(xs)} tensors."
+            )
+        for k in self.dims:
+            check_cochain(K, k, xs[k], self.in_channels, self.last.weight)
         return self.read(K, [xs[k] for k in self.dims])
 
     def read(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> Tensor:

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
+from mpsn.errors import LayerError
 from mpsn.nn.functional.incidence import Reduce, check_reduce, coboundary
 from mpsn.nn.functional.transposes import rows
 
@@ -26,6 +27,11 @@ def pool(K: SimplicialComplex, k: int, h: Tensor, reduce: Reduce = "sum") -> Ten
                 [7.]])
     """
     check_reduce(reduce)
+    if h.shape[0] != K.count(k) or (h.dim() == 3 and K.num_complexes != 1):
+        raise LayerError(
+            f"Expected features of the {K.count(k)} {k}-simplices of {K.num_complexes} complexes, "
+            f"one row each, got {tuple(h.shape)}; a batch (n, B, F) lives on one complex."
+        )
     if h.dim() == 3:
         total = h.sum(dim=0)  # (B, F)
         return total / max(h.shape[0], 1) if reduce == "mean" else total

@@ -67,8 +67,8 @@ class WideData:
             int(torch.bincount(union.faces(k).reshape(-1), minlength=1).max()) <= LONGEST
             for k in dims[1:]
         ]
-        width = next((x.shape[1] for x in union.x if x is not None), 0)
-        xs = cochains(union, union.x[: max_dim + 1], max_dim, width, torch.empty(0))
+        like = next((x for x in union.x if x is not None), torch.empty(0, 0, device=union.device))
+        xs = cochains(union, union.x[: max_dim + 1], max_dim, like.shape[1], like)
         self._x = [pad(x, (0, 0, 0, 1)) for x in xs]
         self._sizes_on_host = torch.stack(self._size, dim=-1).cpu()  # (N + 1, D)
 
