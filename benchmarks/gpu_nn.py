@@ -24,20 +24,6 @@ def peak(function):
     return (torch.cuda.max_memory_allocated() - before) / 2**30
 
 
-def products(counts, width, device):
-    """Return the milliseconds of the layer's perceptrons if they were matrix products alone.
-
-    Six of (n, F) by (F, F) per dimension, and for each the two of its derivative.
-    """
-    total = 0.0
-    for n in counts:
-        x, w = torch.randn(n, width, device=device), torch.randn(width, width, device=device)
-        y, v = torch.empty_like(x), torch.empty_like(w)
-        total += 12 * milliseconds(lambda x=x, w=w, y=y: torch.mm(x, w, out=y))
-        total += 6 * milliseconds(lambda x=x, y=y, v=v: torch.mm(x.T, y, out=v))
-    return total
-
-
 def main():
     edges = torch.from_numpy(small_world(100_000, 20, 0.1)).cuda()
     K = mpsn.clique_complex((edges, 100_000), 2)
@@ -56,7 +42,6 @@ def main():
             f"{r['task']:18} {r['who']:14} {r['ms']:8.2f} {r['peak_gib']:7.2f} "
             f"{r['faster']:7.2f} {r['memory']:7.2f}"
         )
-    print(f"matrix products of the perceptrons: {products(K.counts, 64, 'cuda'):.1f} ms")
     if len(sys.argv) > 1:
         about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
         Path(sys.argv[1]).write_text(json.dumps({**about, "counts": K.counts, "rows": rows}))

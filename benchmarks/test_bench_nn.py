@@ -40,6 +40,7 @@ def tasks(world):
         ("layer", "compiled", 2),
         ("layer", "perceptrons", 2),  # with all messages taken out: what there is to gain
         ("layer", "same, compiled", 2),
+        ("layer", "products", 3),  # and with all but their matrix products
     ],
 )
 def test_sin_against_pair_lists(faster, tasks, name, how, goal):

@@ -13,6 +13,7 @@ from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+    pytest.mark.filterwarnings("ignore:The .grad attribute"),  # which torch.compile itself looks at
 ]
 
 SIZES = (3, 16, 2, 2)

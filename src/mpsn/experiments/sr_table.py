@@ -36,7 +36,7 @@ def summary(record: Record) -> tuple[float, float]:
 def authors(record: Record) -> tuple[float, float] | None:
     """Return what the authors' code gives for a record's family and network, if that is known."""
     config = record.job.config
-    if config.distance == "rounding" or config.exact:
+    if config.distance == "rounding" or config.exact or (config.sin and config.sin.final_act):
         return None
     if config.gin is not None:
         return 1.0, 0.0

@@ -136,14 +136,11 @@ class _Trial:
         self.generator = torch.Generator().manual_seed(seed)
 
     def where(self, complexes: Sequence[SimplicialComplex] | None) -> Sequence[SimplicialComplex]:
-        """Return complexes, at least one of them with simplices to try the layer on."""
+        """Return the complexes to try the layer on."""
         if complexes is None:
             return _witnesses(max(self.dim or 0, self.max_dim or 0))
-        if not any(K.count(self.dim or 0) for K in complexes):
-            raise LayerError(
-                f"Expected complexes with {self.dim or 0}-simplices to try the layer on, got "
-                f"{list(complexes)}."
-            )
+        if not complexes:
+            raise LayerError("Expected complexes to try the layer on, got none.")
         return complexes
 
     def features(self, K: SimplicialComplex) -> list[Tensor]:

@@ -65,6 +65,12 @@ def mlp(
 ) -> torch.nn.Sequential:
     """Build Linear, [RowNorm,] activation once per step of ``widths``.
 
+    Args:
+        widths: Widths of the input and of every dense layer's output.
+        act: Name of the activation.
+        norm: Whether to normalise before it.
+        first: Kind of the first dense layer, :class:`SplitLinear` for an input in parts.
+
     Example:
         >>> from mpsn.nn.conv.mlp import mlp
         >>> mlp([3, 8, 2], "relu")(torch.zeros(5, 3)).shape

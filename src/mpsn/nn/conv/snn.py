@@ -14,8 +14,8 @@ class SNNConv(torch.nn.Module):
     .. math:: H' = \psi\Bigl(\sum_{r=0}^{R} L_p^r H W_r + b\Bigr),
         \qquad L_p = B_p^\top B_p + B_{p+1} B_{p+1}^\top
 
-    Powers are applied one sparse product at a time; the Laplacian is never formed. A special case
-    of :class:`MPSNConv` (Theorem 12).
+    Powers are applied one sparse product at a time; the Laplacian is never formed. A stack of R
+    layers :class:`MPSNConv` says the same (Theorem 12).
 
     Args:
         in_channels: Width F of the input.

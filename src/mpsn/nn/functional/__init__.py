@@ -1,7 +1,8 @@
 """Message passing on face tables: any dimension, linear time, no lists of pairs.
 
-Every function takes plain tensors, of features (n_k, F) or (n_k, B, F), differentiates, compiles
-with ``fullgraph=True``, and is deterministic where torch is told to be.
+Every function takes features (n_k, F) or (n_k, B, F), differentiates, compiles with
+``fullgraph=True``, and is deterministic where torch is told to be. All but ``aggregate`` and
+``incidence``, which take a complex, work on face tables, plain tensors.
 """
 
 from mpsn.nn.functional.coface_exchange import coface_exchange

@@ -32,7 +32,8 @@ class MLPSumConfig(Config):
     """Whether the readout shares one dense layer, of width ``hidden``, between dimensions, as the
     authors' code does; the paper says one each, of twice that width."""
     final_act: bool = False
-    """Whether the last dense layer is followed by the non-linearity."""
+    """Whether the last dense layer is followed by the non-linearity, as the paper's text has it;
+    the authors' code leaves it out."""
 
 
 class MLPSum(Model):

@@ -50,7 +50,8 @@ class SINConfig(Config):
     dropout_position: Literal["before_sum", "after_sum"] = "after_sum"
     """Dropout before the sum over dimensions, or after it."""
     final_act: bool = False
-    """Whether the last dense layer is followed by the non-linearity."""
+    """Whether the last dense layer is followed by the non-linearity, as the paper's text has it for
+    the strongly regular graphs; the authors' code leaves it out."""
     populate: bool = False
     """Whether to learn higher features from those of the vertices, instead of reading them."""
 
