@@ -136,7 +136,7 @@ def figures(records: list[Record], data: Path | None = None) -> "dict[str, Figur
     ax.set_xticks(range(len(families)), families, rotation=30, ha="right")
     ax.set_ylabel("failure rate")
     ax.grid(axis="y", alpha=0.3)
-    ax.legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.2), frameon=False)
+    ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
     return {"sr": figure}
 
 
