@@ -138,7 +138,7 @@ def star(leaves):
     K = SimplicialComplex(leaves + 1, [faces])
     layer = nn.OrientedConv(16, 16, act="tanh")
     h = torch.randn(leaves, 16, requires_grad=True)
-    seconds = best(lambda: layer(K, h).sum().backward(), 5, clock=time.process_time)
+    seconds = best(lambda: layer(K, h).sum().backward(), 10, clock=time.process_time)
     print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 
 
