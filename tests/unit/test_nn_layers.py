@@ -84,6 +84,17 @@ def test_features_may_stop_where_simplices_do():
     assert [tuple(y.shape) for y in layer(SimplicialComplex(), [])] == [(0, 3)] * 4
 
 
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.torch.jit.trace")
+def test_learned_features_and_traces():
+    K = mpsn.clique_complex(nx.complete_graph(4), 2)
+    layer = nn.SINConv(2, 3, max_dim=2).requires_grad_(False)
+    xs = [torch.randn(n, 2) for n in K.counts]
+    out = layer(K, xs)
+    torch.testing.assert_close(layer(K, torch.nn.ParameterList(xs)), out)
+    traced = torch.jit.trace(lambda *hs: tuple(layer(K, hs)), xs, check_trace=False)
+    torch.testing.assert_close(list(traced(*xs)), out)
+
+
 def test_batch_norm_leaves_too_few_rows_alone():
     norm = RowNorm(2)
     state = copy.deepcopy(norm.state_dict())
@@ -242,7 +253,7 @@ def test_inductor_agrees():
         (lambda K, xs: nn.OrientedConv(2, 3)(K, xs), "1-simplices as a tensor, got list"),
         (
             lambda K, xs: nn.OrientedConv(2, 3)(K, xs[1].double()),
-            r"the layer's type torch.float32, got torch.float64; convert either, with h.to\(torch",
+            r"features of type torch.float32, .* got torch.float64; convert them with .to\(",
         ),
         (
             lambda K, xs: nn.OrientedConv(2, 3).to("meta")(K, xs[1]),

@@ -3,6 +3,7 @@
 import dataclasses
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 
@@ -173,10 +174,21 @@ def test_dropout_acts_where_it_is_told_to(position, seen):
 def test_readouts_name_features_that_do_not_fit():
     K = SimplicialComplex.from_simplices([[0, 1]])
     readout = nn.ComplexReadout(3, 4, 2, dims=(0, 1))
-    with pytest.raises(LayerError, match="features up to dimension 1, got 1 tensors"):
+    with pytest.raises(LayerError, match="features of the 1 1-simplices, got none"):
         readout(K, [torch.ones(2, 3)])
+    with pytest.raises(LayerError, match="a list of features per dimension, got Tensor"):
+        readout(K, torch.ones(2, 3))
     with pytest.raises(LayerError, match=r"1-simplices of shape \(1, 3\)"):
         readout(K, [torch.ones(2, 3), torch.ones(2, 3)])
+
+
+def test_readouts_take_lists_that_stop_where_simplices_do():
+    K = SimplicialComplex.from_simplices([[0, 1]])
+    readout = nn.ComplexReadout(3, 4, 2, dims=(0, 1, 2))
+    for batch in ((), (5,)):
+        xs = [torch.randn(n, *batch, 3) for n in (2, 1, 0)]
+        for short in (xs[:2], [*xs[:2], None]):
+            torch.testing.assert_close(readout(K, short), readout(K, xs))
 
 
 def test_even_readouts_take_functions_that_work_in_place():
@@ -314,6 +326,13 @@ def test_models_say_what_they_are():
 def test_bad_settings_are_named(make, message):
     with pytest.raises(LayerError, match=message):
         make()
+
+
+def test_numbers_of_numpy_will_do():
+    config = SINConfig(hidden=np.int64(8), dropout=np.float32(0.5))
+    assert config == SINConfig(hidden=8, dropout=0.5)
+    assert (type(config.hidden), type(config.dropout)) == (int, float)
+    assert nn.OrientedConv(2, 3, dim=np.int64(1)).dim == 1
 
 
 def test_configs_refuse_unknown_keys_and_changes():

@@ -276,6 +276,8 @@ def test_wrong_rows_and_missing_updates_are_named(K, xs):
         layer(K, [None, *xs[1:]])
     with pytest.raises(LayerError, match="Expected a SimplicialComplex, got Graph"):
         layer(nx.karate_club_graph(), xs)
+    with pytest.raises(LayerError, match="a list of features per dimension, got Tensor"):
+        layer(K, xs[0])
     layer = nn.MPSNConv(lambda upper: upper, upper=[same])
     with pytest.raises(LayerError, match=r"in upper a function or None for each of 3.*got 1"):
         layer(K, xs)

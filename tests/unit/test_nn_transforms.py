@@ -27,6 +27,12 @@ LAYERS = {
         upper=lambda sender, shared: sender * shared,
         signed=True,
     ),
+    "MPSNConv by pairs": lambda: nn.MPSNConv(
+        lambda receiver, lower, upper: receiver + lower[:, :2] + upper[:, 2:],
+        lower=lambda sender, receiver: torch.tanh(sender * receiver),
+        upper=torch.tanh,
+        aggr=["max", "sum"],
+    ),
 }
 pytestmark = [
     pytest.mark.parametrize("dtype", [torch.float32, torch.float64]),
@@ -69,6 +75,29 @@ def test_forward_derivatives(name, dtype):
         agree(forward_ad.unpack_dual(f(forward_ad.make_dual(h, v))).tangent, right)
     agree(jvp(f, (h,), (v,))[1], right)
     agree(jacfwd(f)(h), J)
+
+
+def test_forward_derivatives_by_weights_alone(name, dtype):
+    torch.manual_seed(0)
+    layer = LAYERS[name]().to(dtype)
+    weights = {key: p.detach() for key, p in layer.named_parameters()}
+    if not weights:
+        pytest.skip("it has no weights")
+    xs = [torch.randn(n, 2, dtype=dtype) for n in K.counts]
+    given = xs[layer.dim] if hasattr(layer, "dim") else xs
+    along = {key: torch.randn_like(w) for key, w in weights.items()}
+
+    def function(weights):
+        out = torch.func.functional_call(layer, weights, (K, given))
+        return out if hasattr(layer, "dim") else torch.cat(out)
+
+    with forward_ad.dual_level():
+        duals = {key: forward_ad.make_dual(w, along[key]) for key, w in weights.items()}
+        got = forward_ad.unpack_dual(function(duals)).tangent
+    _, back = torch.func.vjp(function, weights)
+    v = torch.randn_like(got)
+    right = sum((back(v)[0][key] * along[key]).sum() for key in weights)
+    agree((v * got).sum() / right, torch.ones((), dtype=dtype))
 
 
 def test_backward_derivatives(name, dtype):

@@ -38,8 +38,13 @@ def flipped_and_permuted():
 
 @pytest.mark.parametrize(
     "complexes",
-    [None, [flipped_and_permuted()], [mpsn.collate([flipped_and_permuted()] * 2)]],
-    ids=["canonical", "flipped and permuted", "a union"],
+    [
+        None,
+        [flipped_and_permuted()],
+        [mpsn.collate([flipped_and_permuted()] * 2)],
+        [flipped_and_permuted().replace(x=[torch.randn(5, 2), None, torch.ones(2, 1).double()])],
+    ],
+    ids=["canonical", "flipped and permuted", "a union", "with features"],
 )
 def test_the_counterexample_can_be_run_again(complexes):
     layer = nn.OrientedConv(1, 1, act="relu")

@@ -1,7 +1,9 @@
 """Checks of the features a layer is handed; shapes only, so that nothing waits for the device."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -38,10 +40,10 @@ def activation(name: str | Activation, inplace: bool = False) -> Activation:
     return module
 
 
-def check_least(least: int, **sizes: int) -> None:
+def check_least(least: int, **sizes: Any) -> None:
     """Raise unless all sizes, each under its name, are whole numbers from ``least`` on."""
     for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < least:
+        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < least:
             raise LayerError(f"Expected {name} >= {least}, a whole number, got {size!r}.")
 
 
@@ -54,11 +56,17 @@ def check_complex(K: SimplicialComplex) -> None:
         )
 
 
+def check_list(xs: object) -> None:
+    """Raise unless there are several features, one for each dimension."""
+    if isinstance(xs, Tensor) or not hasattr(xs, "__len__"):
+        raise LayerError(f"Expected a list of features per dimension, got {type(xs).__name__}.")
+
+
 def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int, like: Tensor) -> None:
     """Raise unless ``h`` holds (n_k, F) or (n_k, B, F) features of the k-simplices.
 
-    They must have the type and device of ``like``, a weight of the layer. Autocast converts types
-    by itself, but not double precision.
+    They must have the type and device of ``like``, a weight of the layer or other features.
+    Autocast converts types by itself, but not double precision.
     """
     check_complex(K)
     if not isinstance(h, Tensor):
@@ -70,12 +78,11 @@ def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int, like: Ten
             f"Expected complex, features and layer on one device, got {K.device}, {h.device} and "
             f"{like.device}; move them with .to(device)."
         )
-    types = {h.dtype, like.dtype}
-    cast = torch.is_autocast_enabled(h.device.type) and torch.float64 not in types
-    if len(types) > 1 and not cast:
+    double = torch.float64 in (h.dtype, like.dtype)
+    if h.dtype != like.dtype and (double or not torch.is_autocast_enabled(h.device.type)):
         raise LayerError(
-            f"Expected features of the layer's type {like.dtype}, got {h.dtype}; convert either, "
-            f"with h.to({like.dtype}) or layer.to({h.dtype})."
+            f"Expected features of type {like.dtype}, as layer and other features are, got "
+            f"{h.dtype}; convert them with .to({like.dtype}), or all else with .to({h.dtype})."
         )
     if h.dim() not in (2, 3) or h.shape[0] != K.count(k) or h.shape[-1] != width:
         n = K.count(k)
@@ -83,6 +90,22 @@ def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int, like: Ten
             f"Expected features of the {k}-simplices of shape ({n}, {width}) or ({n}, B, {width}), "
             f"got {tuple(h.shape)}."
         )
+
+
+def cochain(
+    K: SimplicialComplex, k: int, xs: Sequence[Tensor | None], width: int, like: Tensor
+) -> Tensor:
+    """Return features of dimension k out of a list; arguments as for :func:`cochains`."""
+    x = xs[k] if k < len(xs) else None
+    if x is None:
+        if K.count(k):
+            raise LayerError(
+                f"Expected features of the {K.count(k)} {k}-simplices, got none; lift those "
+                f"of the vertices with mpsn.lift_features or mpsn.nn.Populate."
+            )
+        x = next((given[:0] for given in xs if given is not None), like.new_zeros((0, width)))
+    check_cochain(K, k, x, width, like)
+    return x
 
 
 def cochains(
@@ -98,28 +121,14 @@ def cochains(
         like: A weight of the layer, whose type and device features must have.
     """
     check_complex(K)
-    if not isinstance(xs, Sequence):
-        raise LayerError(f"Expected a list of features per dimension, got {type(xs).__name__}.")
+    check_list(xs)
     if len(xs) > max_dim + 1:
         raise LayerError(
             f"Expected features of dimensions 0 to {max_dim}, got {len(xs)} tensors; "
             f"pass xs[:{max_dim + 1}], or raise max_dim."
         )
-    given = [x for x in xs if x is not None]
-    empty = given[0][:0] if given else like.new_zeros((0, width))
-    out = []
-    for k in range(max_dim + 1):
-        x = xs[k] if k < len(xs) else None
-        if x is None:
-            if K.count(k):
-                raise LayerError(
-                    f"Expected features of the {K.count(k)} {k}-simplices, got none; lift those "
-                    f"of the vertices with mpsn.lift_features or mpsn.nn.Populate."
-                )
-            x = empty
-        check_cochain(K, k, x, width, like)
-        out.append(x)
-    if len({x.shape[1:] for x in out}) > 1:
+    out = [cochain(K, k, xs, width, like) for k in range(max_dim + 1)]
+    if any(x.shape[1:] != out[0].shape[1:] for x in out):
         raise LayerError(
             f"Expected features of one shape (n, F) or (n, B, F) in all dimensions, but for n, got "
             f"{', '.join(str(tuple(x.shape)) for x in out)}."

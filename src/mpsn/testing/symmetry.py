@@ -225,20 +225,26 @@ def _permutation(n: int, generator: torch.Generator) -> Tensor:
 
 
 def _code(K: SimplicialComplex) -> str:
-    """Return code that makes the complex, row by row and sign by sign."""
+    """Return code that makes the complex, row by row and sign by sign, with its features."""
     if K.num_complexes != 1:
         return f"mpsn.collate([{', '.join(map(_code, K.to_list()))}])"
     simplices = K.to_simplices()
     tables = [K.faces(k) for k in range(1, K.dim + 1)]
     signs = [K.orientation(k) for k in range(K.dim + 1)]
-    if SimplicialComplex(
-        K.num_nodes, tables, orientation=signs
-    ) == SimplicialComplex.from_simplices(simplices):
-        return f"SimplicialComplex.from_simplices({simplices})"
-    flips = {k: f"torch.tensor({(s < 0).tolist()})" for k, s in enumerate(signs) if (s < 0).any()}
-    turned = ", ".join(f"{k}: {flip}" for k, flip in flips.items())
-    code = f"SimplicialComplex({K.num_nodes}, {[table.tolist() for table in tables]})"
-    return f"{code}.flip({{{turned}}})" if flips else code
+    bare = SimplicialComplex(K.num_nodes, tables, orientation=signs)
+    code = f"SimplicialComplex.from_simplices({simplices})"
+    if bare != SimplicialComplex.from_simplices(simplices):
+        turned = ", ".join(
+            f"{k}: torch.tensor({(s < 0).tolist()})" for k, s in enumerate(signs) if k
+        )
+        code = f"SimplicialComplex({K.num_nodes}, {[table.tolist() for table in tables]})"
+        code += f".flip({{{turned}}})"
+    if any(x is not None for x in K.x):
+        xs = ", ".join(
+            "None" if x is None else f"torch.tensor({x.tolist()}, dtype={x.dtype})" for x in K.x
+        )
+        code += f".replace(x=[{xs}])"
+    return code
 
 
 def _witnesses(dim: int) -> list[SimplicialComplex]:

@@ -17,7 +17,7 @@ from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.operators import Kind
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import check_complex
+from mpsn.nn.checks import check_complex, check_list
 from mpsn.nn.conv.signature import Function, read_function
 from mpsn.nn.functional.incidence import Reduce
 from mpsn.nn.functional.transposes import rows, times
@@ -44,6 +44,8 @@ class MPSNConv(torch.nn.Module):
     of ``receiver``, ``boundary``, ``coboundary``, ``lower``, ``upper``; all of them also ``dim``,
     the dimension of the receivers. A message of one argument with another name, such as a
     ``torch.nn.Linear``, takes the sender. A list holds one function per dimension, None for none.
+    Functions must not write to their arguments; activations with ``inplace=True``, where they are
+    modules of the layer, may.
 
     A message that does not name ``receiver`` costs linear time under sum or mean: it is computed
     once per simplex, or per simplex and shared simplex. Others run over explicit pairs, of which
@@ -155,6 +157,7 @@ class MPSNConv(torch.nn.Module):
     def forward(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> list[Tensor]:
         """Return new features per dimension; those handed in stay as they are."""
         check_complex(K)
+        check_list(xs)
         for k, x in enumerate(xs):
             if not isinstance(x, Tensor) or x.shape[0] != K.count(k):
                 raise LayerError(

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,10 +28,14 @@ class Config:
                 raise LayerError(f"Expected {name} to be one of {words}, got {value!r}.")
             if kind is int:
                 check_least(LEAST.get(name, 1), **{name: value})
+                object.__setattr__(self, name, int(value))  # of numpy's, say
             if kind is bool and not isinstance(value, bool):
                 raise LayerError(f"Expected {name} to be True or False, got {value!r}.")
-            if kind is float and not (isinstance(value, int | float) and isfinite(value)):
-                raise LayerError(f"Expected {name} to be a number, got {value!r}.")
+            if kind is float:
+                if not isinstance(value, int | float | np.floating) or not isfinite(value):
+                    raise LayerError(f"Expected {name} to be a number, got {value!r}.")
+                if isinstance(value, np.floating):
+                    object.__setattr__(self, name, float(value))
             if name == "dropout" and not 0 <= value < 1:
                 raise LayerError(f"Expected a dropout rate from 0 to below 1, got {value!r}.")
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
-from mpsn.nn.checks import activation, check_cochain
+from mpsn.nn.checks import activation, check_complex, check_list, cochain
 from mpsn.nn.functional.incidence import Reduce, check_reduce
 from mpsn.nn.functional.transposes import add
 from mpsn.nn.readout.pool import pool
@@ -84,15 +84,12 @@ class ComplexReadout(torch.nn.Module):
         self.act = activation(act)
         self.final_act = activation(act if final_act else "id")
 
-    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> Tensor:
-        """Return one row per complex."""
-        if len(xs) <= max(self.dims):
-            raise LayerError(
-                f"Expected features up to dimension {max(self.dims)}, got {len(xs)} tensors."
-            )
-        for k in self.dims:
-            check_cochain(K, k, xs[k], self.in_channels, self.last.weight)
-        return self.read(K, [xs[k] for k in self.dims])
+    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None]) -> Tensor:
+        """Return one row per complex; xs may stop, or be None, where there are no simplices."""
+        check_complex(K)
+        check_list(xs)
+        width, like = self.in_channels, self.last.weight
+        return self.read(K, [cochain(K, k, xs, width, like) for k in self.dims])
 
     def read(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> Tensor:
         """Return one row per complex, from one tensor (n_k, F) for each of ``dims``."""
