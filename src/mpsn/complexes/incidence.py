@@ -8,6 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mpsn.complexes.tracing import watched
+
 if TYPE_CHECKING:
     from mpsn.complexes.complex import SimplicialComplex
 
@@ -52,8 +54,7 @@ def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
         (tensor([1, 0, 2]), tensor([0, 1, 3, 3]))
     """
     index = index.reshape(-1)
-    seen = torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
-    if index.device.type == "cpu" and not seen:
+    if index.device.type == "cpu" and not watched(index):
         positions, offsets = _count_sort(index.numpy(), n)
         return torch.from_numpy(positions), torch.from_numpy(offsets)
     ptr = torch.nn.functional.pad(torch.bincount(index, minlength=n).cumsum(0), (1, 0))

@@ -1,4 +1,4 @@
-"""Checks of the features a layer is handed; shapes only, so that nothing waits for the device."""
+"""Checks of what a layer is handed; values are not read, so that nothing waits for the device."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -5,8 +5,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.forward_ad import unpack_dual
 from torch.autograd.graph import increment_version
+
+from mpsn.complexes.tracing import watched
 
 
 class ELU(torch.nn.ELU):
@@ -33,23 +34,6 @@ class ELU(torch.nn.ELU):
         if self.inplace and not x.is_inference():
             increment_version(x)  # numpy has written what torch did not see
         return out
-
-
-def watched(x: Tensor) -> bool:
-    """Tell whether a compiler, a tracer or a transform has to see what is done."""
-    tracing: bool = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
-    return torch.compiler.is_compiling() or tracing or transformed(x)
-
-
-def transformed(x: Tensor) -> bool:
-    """Tell whether forward derivatives, vmap or another transform of ``torch.func`` is at work."""
-    if torch.compiler.is_compiling():
-        return False
-    return (
-        torch._C._functorch.peek_interpreter_stack() is not None
-        or torch._C._functorch.is_legacy_batchedtensor(x)
-        or unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
-    )
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})

@@ -145,7 +145,8 @@ class MPSNConv(torch.nn.Module):
         if isinstance(how, list):
             how, function = how[k], function[k]
         assert how is not None  # asked before
-        named = {key: {**values, "dim": k}[key] for key in how.names}
+        values["dim"] = k
+        named = {key: values[key] for key in how.names}
         if any(getattr(module, "inplace", False) for module in self.modules()):
             named = {key: v.clone() if isinstance(v, Tensor) else v for key, v in named.items()}
         return function(*named.values()) if how.positional else function(**named)

@@ -1,20 +1,20 @@
 """Messages between upper neighbours through a dense layer that sees the shared co-face."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from mpsn.complexes.tracing import transformed, watched
 from mpsn.errors import LayerError
-from mpsn.nn.elu import ELU, transformed, watched
+from mpsn.nn.checks import Activation
+from mpsn.nn.elu import ELU
 from mpsn.nn.functional import coface_exchange_cpu, coface_exchange_cuda
 from mpsn.nn.functional.dense import split_linear
 from mpsn.nn.functional.incidence import gather
 from mpsn.nn.functional.neighbors import upper_exchange
 from mpsn.nn.functional.transposes import add_into, differentiable
 
-Activation = Callable[[Tensor], Tensor]
 KINDS = {ELU: "elu", torch.nn.Identity: "id", torch.nn.ReLU: "relu", torch.nn.Tanh: "tanh"}
 
 

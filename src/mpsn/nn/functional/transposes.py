@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mpsn.nn.elu import transformed, watched
+from mpsn.complexes.tracing import transformed, watched
 from mpsn.nn.functional.cofaces import cofaces, known
 from mpsn.nn.functional.row_sums import sum_rows
 
