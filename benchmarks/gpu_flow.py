@@ -14,10 +14,10 @@ import torch
 from gpu_complexes import milliseconds
 
 from mpsn.datasets import synthetic_flows
+from mpsn.experiments._flow_stack import EdgeFlowStack, _product_of_rows
 from mpsn.experiments.experiment import Place
 from mpsn.experiments.flow_training import Steps, Training, train
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, EdgeFlowStack
-from mpsn.nn.models.edge_flow_stack import _product_of_rows
+from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 
 CUDA = torch.device("cuda")
 SEEDS = range(5)

@@ -5,8 +5,9 @@ from side_by_side import best, small_world
 from test_bench_complexes import gudhi_arrays
 
 from mpsn.datasets import synthetic_flows
+from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.experiments.flow_training import Steps, Training, orders
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, EdgeFlowStack
+from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 import mpsn
 from mpsn import SimplicialComplex
 from mpsn.errors import LayerError
+from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.nn.functional.row_sums import SparseRows
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, EdgeFlowStack
+from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 
 CONFIGS = {
     "GNN L0-inv": {"act": "relu", "l0_inv": True, "upper": False},

@@ -10,11 +10,12 @@ import torch
 from mpsn.datasets import synthetic_flows
 from mpsn.errors import LayerError, MPSNError
 from mpsn.experiments import flow, flow_training, ocean
+from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.experiments.configs import ConfigError, build, plain, rows
 from mpsn.experiments.experiment import Job, Place, Record, Run
 from mpsn.experiments.flow_report import harmonic_coordinates, spread
 from mpsn.experiments.flow_training import SideBySide, Steps, Training, accuracy, orders, train
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, EdgeFlowStack
+from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="MPSN_DATA is not set")
 CPU = Place(torch.device("cpu"), None, lambda n: None)

@@ -5,13 +5,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import ELU
 
 import mpsn
 from mpsn import nn
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.checks import activation
-from mpsn.nn.elu import ELU
 from mpsn.nn.functional import coface_exchange_cpu
 from mpsn.testing import complexes
 

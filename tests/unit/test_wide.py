@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn.errors import LayerError, MPSNError
+from mpsn.experiments._wide import HEIGHT, Wide, WideData, masked
+from mpsn.experiments._wide.layers import Dense
 from mpsn.experiments.training import Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
-from mpsn.nn.wide import HEIGHT, Wide, WideData, masked
-from mpsn.nn.wide.layers import Dense
 from mpsn.testing import complexes
 
 KINDS = {

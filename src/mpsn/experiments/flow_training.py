@@ -11,8 +11,9 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex, collate
 from mpsn.datasets.flows import FlowDataset
 from mpsn.errors import MPSNError
+from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.experiments.experiment import Place, Run
-from mpsn.nn.models import EdgeFlowNet, EdgeFlowStack
+from mpsn.nn.models import EdgeFlowNet
 
 T = TypeVar("T")
 

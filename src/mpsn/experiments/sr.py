@@ -21,11 +21,11 @@ from mpsn.complexes.graphs import Graph
 from mpsn.datasets import strongly_regular
 from mpsn.datasets.strongly_regular import FAMILIES, Parameters, locate_family
 from mpsn.errors import FileError
+from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments.configs import ConfigError
 from mpsn.experiments.experiment import Experiment, Job, Place, Run
 from mpsn.experiments.sr_table import figures, table
 from mpsn.lifting import clique_complexes
-from mpsn.nn.by_color import ColorClasses
 from mpsn.nn.models import GIN, SIN, GINConfig, MLPSum, MLPSumConfig, SINConfig
 from mpsn.wl import swl
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
+from mpsn.experiments._wide import HEIGHT, Wide, WideData
 from mpsn.experiments.capture import Rows, Steps
 from mpsn.nn.models import GIN, SIN
-from mpsn.nn.wide import HEIGHT, Wide, WideData
 
 SLACK = 64  # rows of padding at least, so that what hangs on padding is spread out
 CLASSES = 32  # different shapes to capture; fewer waste padding, more take time to capture
@@ -68,8 +68,8 @@ def train_folds(
 ) -> list[Trained]:
     """Train one classifier per split with Adam and cross-entropy, many in one pass.
 
-    On a GPU all are trained as one wide model on one wide batch (:class:`mpsn.nn.wide.Wide`), in
-    steps captured as CUDA graphs; on a CPU one after another, without any padding. Either way the
+    On a GPU all are trained as one wide model on one wide batch (``experiments/_wide``), in steps
+    captured as CUDA graphs; on a CPU one after another, without any padding. Either way the
     data set lives on the device, and each model draws its mini-batches from a generator of its own.
 
     Args:

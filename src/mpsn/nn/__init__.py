@@ -1,6 +1,6 @@
 """Neural networks on simplicial complexes: primitives, layers, readouts, models."""
 
-from mpsn.nn import functional, models, wide
+from mpsn.nn import functional, models
 from mpsn.nn.conv import (
     GINConv,
     LinearMPSNConv,
@@ -30,5 +30,4 @@ __all__ = [
     "jump",
     "models",
     "pool",
-    "wide",
 ]

@@ -9,11 +9,10 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
-from mpsn.nn.elu import ELU
 
 Activation = Callable[[Tensor], Tensor]
 ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
-    "elu": ELU,
+    "elu": torch.nn.ELU,
     "id": torch.nn.Identity,
     "relu": torch.nn.ReLU,
     "tanh": torch.nn.Tanh,

@@ -8,14 +8,13 @@ from torch import Tensor
 from mpsn.complexes.tracing import transformed, watched
 from mpsn.errors import LayerError
 from mpsn.nn.checks import Activation
-from mpsn.nn.elu import ELU
 from mpsn.nn.functional import coface_exchange_cpu, coface_exchange_cuda
 from mpsn.nn.functional.dense import split_linear
 from mpsn.nn.functional.incidence import gather
 from mpsn.nn.functional.neighbors import upper_exchange
 from mpsn.nn.functional.transposes import add_into, differentiable
 
-KINDS = {ELU: "elu", torch.nn.Identity: "id", torch.nn.ReLU: "relu", torch.nn.Tanh: "tanh"}
+KINDS = {torch.nn.ELU: "elu", torch.nn.Identity: "id", torch.nn.ReLU: "relu", torch.nn.Tanh: "tanh"}
 
 
 def coface_exchange(

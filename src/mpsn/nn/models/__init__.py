@@ -1,7 +1,6 @@
 """Models: whole networks from small typed configs."""
 
 from mpsn.nn.models.edge_flow import EdgeFlowConfig, EdgeFlowNet
-from mpsn.nn.models.edge_flow_stack import EdgeFlowStack
 from mpsn.nn.models.gin import GIN, GINConfig
 from mpsn.nn.models.map_flow import MapFlowConfig, MapFlowNet
 from mpsn.nn.models.mlp_sum import MLPSum, MLPSumConfig
@@ -12,7 +11,6 @@ __all__ = [
     "SIN",
     "EdgeFlowConfig",
     "EdgeFlowNet",
-    "EdgeFlowStack",
     "GINConfig",
     "MLPSum",
     "MLPSumConfig",

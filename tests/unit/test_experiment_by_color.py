@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import mpsn
 from mpsn import MPSNError
 from mpsn.datasets import strongly_regular
-from mpsn.nn.by_color import ColorClasses
+from mpsn.experiments._by_color import ColorClasses
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.testing import complexes
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from mpsn.errors import LayerError
+from mpsn.experiments._wide.batch import WideBatch
+from mpsn.experiments._wide.layers import Blocks, WideActivation, WideLinear, WideNorm
 from mpsn.nn.conv import SINConv
 from mpsn.nn.conv.mlp import RowNorm
 from mpsn.nn.models import GIN, SIN
-from mpsn.nn.wide.batch import WideBatch
-from mpsn.nn.wide.layers import Blocks, WideActivation, WideLinear, WideNorm
 
 
 class Wide(torch.nn.Module):
@@ -30,7 +30,7 @@ class Wide(torch.nn.Module):
 
     Example:
         >>> from mpsn.nn.models import SIN, SINConfig
-        >>> from mpsn.nn.wide import Wide
+        >>> from mpsn.experiments._wide import Wide
         >>> wide = Wide([SIN(SINConfig(coface_message=False)) for _ in range(10)])
         >>> wide.model.readout.last.weight.shape
         torch.Size([10, 32, 16])

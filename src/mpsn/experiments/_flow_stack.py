@@ -41,7 +41,8 @@ class EdgeFlowStack(torch.nn.Module):
         S networks; x of shape (S, n_1, N, F) holds N flows for each; result (S, N, out_channels).
 
     Example:
-        >>> from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, EdgeFlowStack
+        >>> from mpsn.experiments._flow_stack import EdgeFlowStack
+        >>> from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
         >>> nets = [EdgeFlowNet(EdgeFlowConfig(hidden=8)) for _ in range(3)]
         >>> EdgeFlowStack(nets, K)(torch.randn(3, 78, 5, 1)).shape

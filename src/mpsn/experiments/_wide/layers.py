@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
+from mpsn.experiments._wide import masked
+from mpsn.experiments._wide.batch import WideBatch
 from mpsn.nn.conv.mlp import RowNorm
-from mpsn.nn.wide import masked
-from mpsn.nn.wide.batch import WideBatch
 
 
 class Blocks:

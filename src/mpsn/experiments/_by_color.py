@@ -9,9 +9,7 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex, grouped
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
-from mpsn.nn.by_color_cpu import exchanged
 from mpsn.nn.conv import SINConv
-from mpsn.nn.elu import ELU
 from mpsn.nn.functional.row_sums import sum_rows
 from mpsn.nn.functional.transposes import others
 from mpsn.nn.models import SIN
@@ -48,7 +46,7 @@ class ColorClasses:
         rounds: How many layers the networks have.
 
     Example:
-        >>> from mpsn.nn.by_color import ColorClasses
+        >>> from mpsn.experiments._by_color import ColorClasses
         >>> from mpsn.nn.models import SIN, SINConfig
         >>> K = mpsn.collate([mpsn.clique_complex(nx.complete_graph(n)) for n in (3, 4)])
         >>> classes, model = ColorClasses(K, rounds=5), SIN(SINConfig()).double()
@@ -147,10 +145,6 @@ class ColorClasses:
             return torch.stack(others(fn.gather(h, faces)), dim=1)
         dense = conv.message[k]
         p, q = fn.split_linear([h, coface], dense.weight, dense.bias)  # type: ignore[arg-type]
-        if h.is_cpu and h.dtype == torch.float64 and isinstance(conv.act, ELU):
-            out = p.new_empty(*faces.shape, p.shape[1])
-            exchanged(p.numpy(), q.numpy(), faces.numpy(), own.numpy(), out.numpy())
-            return out
         q = q.index_select(0, own)
         return torch.stack(others([conv.act(m.add_(q)) for m in fn.gather(p, faces)]), dim=1)
 
