@@ -274,7 +274,7 @@ def test_a_table_that_would_not_fit_is_refused_with_its_size(test):
 
 
 def test_more_rounds_than_fit_are_refused(monkeypatch):
-    monkeypatch.setattr("mpsn.wl.refinement.room", lambda device: 10_000)
+    monkeypatch.setattr("mpsn.wl.refinement.available_memory", lambda device: 10_000)
     with pytest.raises(TooLargeError, match="set rounds to stop earlier"):
         wl(nx.path_graph(100))
     assert wl(nx.path_graph(100), rounds=3).rounds == 3

@@ -17,7 +17,7 @@ from mpsn.cli.output import AsJson, drawing
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
-    from mpsn.complexes.graphs import Graph
+    from mpsn.complexes._graphs import Graph
 
 
 def lift(

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mpsn.complexes.memory import room
+from mpsn.complexes._memory import available_memory
 from mpsn.errors import FileError, TooLargeError
 
 
@@ -23,7 +23,7 @@ def read_arrays(path: str | os.PathLike[str], most: int | None = None) -> dict[s
         most: Largest size of all arrays together in bytes; three quarters of the free memory unless
             said. Checked before anything is unpacked.
     """
-    limit = room(torch.device("cpu")) if most is None else most
+    limit = available_memory(torch.device("cpu")) if most is None else most
     arrays: dict[str, NDArray[Any]] = {}
     with Path(path).open("rb") as raw, zipfile.ZipFile(raw) as archive:
         size = sum(member.file_size for member in archive.infolist())

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 import torch
 
-from mpsn.complexes.graphs import Graph
+from mpsn.complexes._graphs import Graph
 from mpsn.datasets.files import MAX_PARSED, READERS, iter_graphs
 from mpsn.datasets.tu_raw import RawGraphs, parse, read_members
 from mpsn.errors import UNREADABLE, FileError, did_you_mean

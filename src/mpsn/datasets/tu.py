@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.complexes import ComplexDataset, SimplicialComplex, packed
+from mpsn.complexes import ComplexDataset, SimplicialComplex, _packed
 from mpsn.datasets.sources import cache_folder, locate
 from mpsn.datasets.tu_raw import RawGraphs, holds, parse, read_members
 from mpsn.errors import UNREADABLE, FileError, MPSNError
@@ -140,7 +140,7 @@ def _cached(name: str, source: Path) -> SimplicialComplex:
     """Return the lifted union from the cache, or lift it and put it there."""
     labeled = SETS[name].features == "labels"
     members = read_members(name, source, labeled)
-    key = hashlib.sha256(f"{FORMAT} {packed.FORMAT} {name}".encode())
+    key = hashlib.sha256(f"{FORMAT} {_packed.FORMAT} {name}".encode())
     for part, content in members.items():
         key.update(f" {part} {len(content)} ".encode())
         key.update(content)
@@ -161,11 +161,7 @@ def _load(path: Path) -> SimplicialComplex:
     """
     with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         parts = {part: torch.from_numpy(file[part]) for part in file.files if part != "meta"}
-    tables = [parts[f"faces_{k}"] for k in (1, 2) if f"faces_{k}" in parts]
-    offsets = [parts[f"ptr_{k}"] for k in range(len(tables) + 1)]
-    return SimplicialComplex._trusted(
-        tables, offsets, x=[parts["x_0"]], y=parts["y"], y_ptr=parts["y_ptr"]
-    )
+    return _packed.from_parts(parts, check=False)
 
 
 def lift(raw: RawGraphs, known: TUSet) -> SimplicialComplex:
@@ -183,13 +179,10 @@ def lift(raw: RawGraphs, known: TUSet) -> SimplicialComplex:
         kinds = _ranks(torch.bincount(K.faces(1).reshape(-1), minlength=n))
     elif raw.labels is not None:
         kinds = _ranks(torch.from_numpy(raw.labels))
-    return SimplicialComplex._trusted(
-        [K.faces(k) for k in range(1, K.dim + 1)],
-        [torch.searchsorted(vertices, starts) for vertices in first],
-        x=[kinds[:, None]],
-        y=_ranks(torch.from_numpy(raw.classes)),
-        y_ptr=torch.arange(graphs + 1),
-    )
+    parts = {f"faces_{k}": K.faces(k) for k in range(1, K.dim + 1)}
+    parts |= {f"ptr_{k}": torch.searchsorted(vertices, starts) for k, vertices in enumerate(first)}
+    parts |= {"x_0": kinds[:, None], "y": _ranks(torch.from_numpy(raw.classes))}
+    return _packed.from_parts({**parts, "y_ptr": torch.arange(graphs + 1)}, check=False)
 
 
 def _ranks(values: Tensor) -> Tensor:
@@ -203,13 +196,7 @@ def assemble(name: str, union: SimplicialComplex) -> TUDataset:
     assert y is not None
     assert kinds is not None
     width = int(kinds.max()) + 1
-    lifted = SimplicialComplex._trusted(
-        union._faces,
-        union._ptr,
-        x=[_shares(kinds[:, 0][union.simplices(k)], width) for k in range(3)],
-        y=y,
-        y_ptr=union._y_ptr,
-    )
+    lifted = union.replace(x=[_shares(kinds[:, 0][union.simplices(k)], width) for k in range(3)])
     return TUDataset(name, ComplexDataset(lifted), y, int(y.max()) + 1, width)
 
 

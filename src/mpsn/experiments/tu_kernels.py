@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mpsn.complexes.graphs import Graph
+from mpsn.complexes._graphs import Graph
 from mpsn.datasets import Folds, TUDataset
 from mpsn.datasets.folds import stratify
 from mpsn.datasets.tu import SETS

@@ -10,9 +10,9 @@ from torch import Tensor
 from tqdm import tqdm
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes.convert import complex_of
-from mpsn.complexes.graphs import clean_graphs
-from mpsn.complexes.memory import room
+from mpsn.complexes._convert import complex_of
+from mpsn.complexes._graphs import clean_graphs
+from mpsn.complexes._memory import available_memory
 from mpsn.errors import GraphError, TooLargeError
 from mpsn.lifting import cliques_cpu, cliques_torch
 from mpsn.lifting.features import lift_features
@@ -123,7 +123,7 @@ class _Budget:
     """How much memory the result may take, and what it has taken so far."""
 
     def __init__(self, max_bytes: int | None, where: torch.device, counts: list[int]) -> None:
-        self.limit = room(where) if max_bytes is None else max_bytes
+        self.limit = available_memory(where) if max_bytes is None else max_bytes
         self.used, self.counts = 0, counts
 
     def spend(self, shape: tuple[int, ...]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
-from mpsn.complexes.graphs import CleanGraphs, Graph, as_graph, clean_graphs
+from mpsn.complexes._graphs import CleanGraphs, Graph, as_graph, clean_graphs
 from mpsn.errors import ColoringError
 
 

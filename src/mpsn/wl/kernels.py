@@ -10,8 +10,8 @@ import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mpsn.complexes.graphs import as_graph
-from mpsn.complexes.operators import Kind
+from mpsn.complexes._graphs import as_graph
+from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError
 from mpsn.lifting import clique_complexes
 from mpsn.wl.graphs import bare

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from mpsn.complexes.operators import Kind
+from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError, TooLargeError, did_you_mean
 from mpsn.lifting import clique_complexes
 from mpsn.wl.graphs import bare, read

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.complexes.memory import room
+from mpsn.complexes._memory import available_memory
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl.grouping import Multisets, group, signature_keys
 from mpsn.wl.initial import Initial
@@ -177,7 +177,7 @@ def refine(
         raise ColoringError(
             f"Expected rounds >= 0 as an integer, or None to run until stable, got {rounds!r:.40}."
         )
-    painter, limit = Painter(palette), room(ptr[0].device)
+    painter, limit = Painter(palette), available_memory(ptr[0].device)
     now = [
         painter.name(k, ids, len(keys), lambda k=k: initial[k].keys)  # type: ignore[misc]
         for k, (ids, keys) in enumerate(initial)

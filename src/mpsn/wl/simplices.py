@@ -6,7 +6,7 @@ from typing import Literal, cast
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
-from mpsn.complexes.operators import Kind
+from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError
 from mpsn.wl import initial as start
 from mpsn.wl.graphs import check_vertices
@@ -73,6 +73,7 @@ def swl(
     colors, kinds = _initial(union, initial)
     if palette is not None:
         palette.adopt(("swl", *chosen), kinds)
+    offsets = tuple(union.ptr(k) for k in range(len(colors)))
     relations = [
         [relation for name in chosen if (relation := ADJACENCIES[name](union, k))]
         for k in range(len(colors))
@@ -81,7 +82,7 @@ def swl(
     def signatures(k: int, now: Colors, painter: Painter) -> tuple[Tensor, list[Multisets]]:
         return now[k], [relation.gather(k, now, painter) for relation in relations[k]]
 
-    return refine("swl", colors, signatures, union._ptr, rounds, palette)
+    return refine("swl", colors, signatures, offsets, rounds, palette)
 
 
 def _union(complexes: object, with_features: bool) -> SimplicialComplex:
@@ -92,10 +93,7 @@ def _union(complexes: object, with_features: bool) -> SimplicialComplex:
         isinstance(K, SimplicialComplex) for K in complexes
     ):
         complexes = collate(
-            [
-                SimplicialComplex._trusted(K._faces, K._ptr, x=K._x if with_features else ())
-                for K in complexes
-            ]
+            [K.bare().replace(x=K.x) if with_features else K.bare() for K in complexes]
         )
     if not isinstance(complexes, SimplicialComplex):
         raise ColoringError(
@@ -106,7 +104,7 @@ def _union(complexes: object, with_features: bool) -> SimplicialComplex:
 
 
 def _initial(K: SimplicialComplex, how: object) -> tuple[list[Initial], dict[int, str]]:
-    levels = range(len(K._ptr))
+    levels = range(max(K.dim, 0) + 1)
     if how == "dimension":
         return [start.uniform(K.count(k), K.device) for k in levels], dict.fromkeys(levels, how)
     given = list(K.x if how == "features" else cast("Sequence[Tensor | None]", how))

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.complexes.graphs import CleanGraphs
-from mpsn.complexes.memory import room
+from mpsn.complexes._graphs import CleanGraphs
+from mpsn.complexes._memory import available_memory
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl.graphs import read
 from mpsn.wl.grouping import Multisets
@@ -144,7 +144,7 @@ def _check_size(
     ``each`` is what a round was seen to hold at its peak, in bytes per entry, of n^power entries.
     """
     sizes = clean.ptr.diff().tolist()
-    limit = room(clean.ptr.device) if max_bytes is None else max_bytes
+    limit = available_memory(clean.ptr.device) if max_bytes is None else max_bytes
     need = each * sum(n**power for n in sizes)
     if need > limit:
         raise TooLargeError(

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mpsn.complexes import grouped
+from mpsn.complexes._sparse import grouped
 from mpsn.wl import initial as start
 from mpsn.wl.graphs import is_one, read
 from mpsn.wl.grouping import Multisets

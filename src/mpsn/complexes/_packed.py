@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.complexes.arrays import read_arrays
-from mpsn.complexes.batching import collate, cut_table, split, take
-from mpsn.complexes.checks import (
+from mpsn.complexes._batching import collate, cut_table, take
+from mpsn.complexes._checks import (
     INTEGERS,
     as_index_table,
     as_tensor,
@@ -23,7 +22,8 @@ from mpsn.complexes.checks import (
     check_offsets,
     check_orientation,
 )
-from mpsn.complexes.complex import SimplicialComplex
+from mpsn.complexes.arrays import read_arrays
+from mpsn.complexes.simplicial import SimplicialComplex
 from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError
 
 FORMAT = 1
@@ -65,14 +65,14 @@ class ComplexDataset(Sequence[SimplicialComplex]):
             one = operator.index(index)
             if not -len(self) <= one < len(self):
                 raise IndexError(f"Expected an index below {len(self)}, got {one}.")
-            return split(self.batch([one]))[0]
+            return self.batch([one]).to_list()[0]
         return type(self)(self.batch(index))  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[SimplicialComplex]:
-        return iter(split(self.union))
+        return iter(self.union.to_list())
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether all complexes agree, in order."""
+        """Return whether all complexes agree, in order."""
         return self.union == other.union if isinstance(other, ComplexDataset) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
@@ -177,44 +177,60 @@ def _is_many(index: object) -> bool:
 def to_parts(union: SimplicialComplex) -> dict[str, Tensor]:
     """Return the tensors of a union by name."""
     named = {
-        **{f"faces_{k}": t for k, t in enumerate(union._faces, 1)},
+        **{f"faces_{k}": union.faces(k) for k in range(1, len(union._ptr))},
         **{f"ptr_{k}": t for k, t in enumerate(union._ptr)},
         **{f"x_{k}": t for k, t in enumerate(union._x)},
-        **{f"signs_{k}": t for k, t in enumerate(union._signs)},
+        **{f"signs_{k}": t for k, t in enumerate(union._orientation)},
         "y": union._y,
         "y_ptr": union._y_ptr,
     }
     return {name: tensor for name, tensor in named.items() if tensor is not None}
 
 
-def from_parts(parts: dict[str, Tensor], meta: dict[str, Any]) -> SimplicialComplex:
-    """Build a union from what :func:`to_parts` returned, or what a file says; checks it all."""
+def from_parts(
+    parts: dict[str, Tensor],
+    meta: dict[str, Any] | None = None,
+    check: bool = True,
+    num_vertices: int | None = None,
+) -> SimplicialComplex:
+    """Build a union from what :func:`to_parts` returned, or what a file says.
+
+    Args:
+        parts: Tensors by name: faces_1, ..., ptr_0, ..., and x_0, signs_1, y, y_ptr, ... if any.
+        meta: Vertex names under "labels", if any.
+        check: Whether to check it all, as must be done with what comes from elsewhere.
+        num_vertices: Number of vertices, where it is known and the device need not be asked.
+    """
 
     def numbered(name: str, first: int = 0) -> list[Tensor | None]:
         last = max((int(key[len(name) :]) for key in parts if key.startswith(name)), default=-1)
         return [parts.get(f"{name}{k}") for k in range(first, last + 1)]
 
     depth = len(numbered("faces_", 1))
-    faces = [as_index_table(parts[f"faces_{k}"], k + 1, f"faces_{k}") for k in range(1, depth + 1)]
+    faces = [parts[f"faces_{k}"] for k in range(1, depth + 1)]
+    if check:
+        faces = [as_index_table(table, k + 1, f"faces_{k}") for k, table in enumerate(faces, 1)]
     ptr = [parts[f"ptr_{k}"].to(torch.int64) for k in range(len(faces) + 1)]
     x, signs = numbered("x_"), numbered("signs_")
-    counts = [int(ptr[0][-1]), *map(len, faces)]
-    check_face_tables(counts[0], faces)
-    check_offsets(ptr, counts, faces)
-    check_features(x, counts)
-    check_orientation(signs, counts)
-    labels = _decode(meta.get("labels"))
-    if labels is not None:
-        check_labels(labels, counts[0])
-    if "y" in parts:
-        check_offsets([parts["y_ptr"]], [len(parts["y"])], [])
-    return SimplicialComplex._trusted(
+    counts = [int(ptr[0][-1]) if num_vertices is None else num_vertices, *map(len, faces)]
+    labels = _decode((meta or {}).get("labels"))
+    if check:
+        check_face_tables(counts[0], faces)
+        check_offsets(ptr, counts, faces)
+        check_features(x, counts)
+        check_orientation(signs, counts)
+        if labels is not None:
+            check_labels(labels, counts[0])
+        if "y" in parts:
+            check_offsets([parts["y_ptr"]], [len(parts["y"])], [])
+    return SimplicialComplex._of_tables(
         faces,
         ptr,
+        num_vertices=counts[0],
         x=x,
         y=parts.get("y"),
         y_ptr=parts.get("y_ptr"),
-        signs=[None if s is None else s.to(torch.int8) for s in signs],
+        orientation=signs,
         labels=labels,
     )
 

@@ -33,7 +33,7 @@ def read_function(role: str, function: Callable[..., Any] | None) -> Function | 
         function: A function, method or module, or None.
 
     Example:
-        >>> from mpsn.nn.conv.signature import read_function
+        >>> from mpsn.nn.conv._signature import read_function
         >>> read_function("upper", lambda sender, shared: sender + shared)
         Function(names=('sender', 'shared'), positional=False)
     """

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
-from mpsn.nn.checks import check_least
+from mpsn.nn._checks import check_least
 
 LEAST = {"max_dim": 0}  # other sizes are at least 1
 
@@ -54,7 +54,7 @@ class Model(torch.nn.Module):
 
 
 def features_of(
-    K: SimplicialComplex, xs: Sequence[Tensor | None] | None, max_dim: int
+    K: Complex, xs: Sequence[Tensor | None] | None, max_dim: int
 ) -> Sequence[Tensor | None]:
     """Return the features handed in, or those of the complex up to dimension ``max_dim``."""
     return K.x[: max_dim + 1] if xs is None else xs

@@ -8,13 +8,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn.complexes.checks import as_tensor
-from mpsn.complexes.incidence import grouped, incidence_signs
-from mpsn.complexes.operators import boundary_matrix, hodge_laplacian
+from mpsn.complexes._checks import as_tensor
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
-    from mpsn.complexes.complex import SimplicialComplex
+    from mpsn.complexes.complex import Complex
 
 PRIME = 2**31 - 1
 DENSE = 3000  # simplices up to which eigenvectors of a dense Laplacian are quicker
@@ -28,7 +26,7 @@ class HodgeParts(NamedTuple):
     harmonic: Tensor
 
 
-def betti_numbers(K: "SimplicialComplex") -> tuple[int, ...]:
+def betti_numbers(K: "Complex") -> tuple[int, ...]:
     r"""Return the Betti numbers :math:`\dim \ker L_k`, one per dimension.
 
     :math:`b_k = n_k - \operatorname{rank} B_k - \operatorname{rank} B_{k+1}`, with ranks by exact
@@ -43,10 +41,10 @@ def betti_numbers(K: "SimplicialComplex") -> tuple[int, ...]:
     ranks = [0]
     cleared = np.zeros(K.count(0), dtype=np.bool_)
     for k in range(K.dim):
-        order, ptr = grouped(K.faces(k + 1).cpu(), n[k])
-        values = incidence_signs(K, k + 1).cpu().reshape(-1)[order]
-        cofaces, signs = (order // (k + 2)).numpy(), values.to(torch.int64).numpy()
-        rank, cleared = _rank_of_coboundary(cofaces, signs, ptr.numpy(), cleared, n[k + 1])
+        B = K.incidence(k + 1).apply(Tensor.cpu)
+        order, ptr = B.cofaces
+        entries, values = B.cell[order].numpy(), B.signs[order].to(torch.int64).numpy()
+        rank, cleared = _rank_of_coboundary(entries, values, ptr.numpy(), cleared, n[k + 1])
         ranks.append(rank)
     ranks.append(0)
     return tuple(n[k] - ranks[k] - ranks[k + 1] for k in range(len(n)))
@@ -166,14 +164,13 @@ def _pop(heap: list[np.int64]) -> np.int64:
     return top
 
 
-def hodge_decomposition(K: "SimplicialComplex", k: int, cochain: Tensor) -> HodgeParts:
+def hodge_decomposition(K: "Complex", k: int, cochain: Tensor) -> HodgeParts:
     r"""Split a k-cochain into gradient, curl and harmonic parts.
 
     :math:`x = B_k^\top p + B_{k+1} q + h` with :math:`L_k h = 0`; the three are orthogonal. Solved
     by conjugate gradients on the boundary matrices, never on their product.
 
     Args:
-        K: The complex.
         k: Dimension.
         cochain: Floating-point tensor (n_k,) or (n_k, F) on the device of the complex.
 
@@ -194,9 +191,9 @@ def hodge_decomposition(K: "SimplicialComplex", k: int, cochain: Tensor) -> Hodg
     x = cochain.detach().to(torch.float64).reshape(K.count(k), -1)
     gradient, curl = torch.zeros_like(x), torch.zeros_like(x)
     if k > 0 and x.numel():
-        gradient = _project(boundary_matrix(K, k, dtype=torch.float64).T.coalesce(), x)
+        gradient = _project(K.boundary_matrix(k, dtype=torch.float64).T.coalesce(), x)
     if K.count(k + 1) and x.numel():
-        curl = _project(boundary_matrix(K, k + 1, dtype=torch.float64), x)
+        curl = _project(K.boundary_matrix(k + 1, dtype=torch.float64), x)
     parts = (gradient, curl, x - gradient - curl)
     return HodgeParts(*(part.reshape(cochain.shape).to(cochain.dtype) for part in parts))
 
@@ -224,7 +221,7 @@ def _project(A: Tensor, x: Tensor, tolerance: float = 1e-13) -> Tensor:
     )
 
 
-def harmonic_basis(K: "SimplicialComplex", k: int) -> Tensor:
+def harmonic_basis(K: "Complex", k: int) -> Tensor:
     """Return an orthonormal basis of the harmonic k-cochains, (n_k, b_k) float64.
 
     By eigenvectors where a dense matrix is small. Else the harmonic parts of b_k random cochains
@@ -237,7 +234,7 @@ def harmonic_basis(K: "SimplicialComplex", k: int) -> Tensor:
     """
     betti = betti_numbers(K)[k] if k <= K.dim else 0
     if K.count(k) <= DENSE:
-        L = hodge_laplacian(K, k, dtype=torch.float64).to_dense()
+        L = K.hodge_laplacian(k, dtype=torch.float64).to_dense()
         vectors: Tensor = torch.linalg.eigh(L).eigenvectors
         return vectors[:, :betti]
     generator = torch.Generator().manual_seed(0)

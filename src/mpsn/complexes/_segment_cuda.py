@@ -18,7 +18,7 @@ if triton is not None:
 
     @triton.jit
     def _kernel(  # type: ignore[no-untyped-def]
-        h, at, ptr, weights, out, columns, WIDTH: tl.constexpr, WEIGHTED: tl.constexpr
+        h, index, ptr, weight, out, columns, WIDTH: tl.constexpr, WEIGHTED: tl.constexpr
     ):
         row = tl.program_id(0).to(tl.int64)
         column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
@@ -27,14 +27,14 @@ if triton is not None:
         end = tl.load(ptr + row + 1)
         total = tl.zeros([WIDTH], dtype=out.dtype.element_ty)
         for j in range(start, end):
-            value = tl.load(h + tl.load(at + j) * columns + column, mask=inside, other=0.0)
+            value = tl.load(h + tl.load(index + j) * columns + column, mask=inside, other=0.0)
             if WEIGHTED:
-                value *= tl.load(weights + j)
+                value *= tl.load(weight + j).to(value.dtype)
             total += value
         tl.store(out + row * columns + column, total, mask=inside)
 
 
-def sum_rows(h: Tensor, at: Tensor, ptr: Tensor, weights: Tensor | None) -> Tensor | None:
+def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None) -> Tensor | None:
     """Return the sums, (n, F), of rows of ``h``, (m, F), or None where there is no Triton."""
     if _kernel is None:
         return None
@@ -44,8 +44,8 @@ def sum_rows(h: Tensor, at: Tensor, ptr: Tensor, weights: Tensor | None) -> Tens
     width = min(WIDTH, triton.next_power_of_2(columns))
     # Rows vary fastest: what the programs of one stripe of columns read stays in the cache.
     grid = (n, triton.cdiv(columns, width))
-    filled = h if weights is None else weights
+    some = h if weight is None else weight
     warps = max(1, min(4, width // 64))
     with torch.cuda.device_of(h):  # type: ignore[no-untyped-call]
-        _kernel[grid](h, at, ptr, filled, out, columns, width, weights is not None, num_warps=warps)
+        _kernel[grid](h, index, ptr, some, out, columns, width, weight is not None, num_warps=warps)
     return out

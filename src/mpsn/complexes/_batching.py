@@ -2,19 +2,24 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
+import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn.complexes.checks import check_same_device
+from mpsn.complexes._checks import check_same_device
+from mpsn.complexes._sparse import ranges
+from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
-    from mpsn.complexes.complex import SimplicialComplex
+    from mpsn.complexes.complex import Complex
+
+C = TypeVar("C", bound="Complex")
 
 
-def collate(complexes: "Iterable[SimplicialComplex]") -> "SimplicialComplex":
+def collate(complexes: "Iterable[Complex]") -> "Complex":
     """Return the disjoint union of complexes, which is itself a complex.
 
     Complexes of different dimension mix. Unions are taken in as the complexes they consist of.
@@ -35,13 +40,15 @@ def collate(complexes: "Iterable[SimplicialComplex]") -> "SimplicialComplex":
         >>> union.to_list() == [triangle, path]
         True
     """
-    from mpsn.complexes.complex import SimplicialComplex
+    from mpsn.complexes.complex import Complex
+    from mpsn.complexes.simplicial import SimplicialComplex
 
-    complexes = [complexes] if isinstance(complexes, SimplicialComplex) else list(complexes)
-    strange = [K for K in complexes if not isinstance(K, SimplicialComplex)]
-    if strange:
+    complexes = [complexes] if isinstance(complexes, Complex) else list(complexes)
+    kinds = {K._kind if isinstance(K, Complex) else type(K) for K in complexes}
+    if len(kinds) > 1 or not all(issubclass(kind, Complex) for kind in kinds):
         raise ComplexError(
-            f"Expected complexes to collate, got {type(strange[0]).__name__}; "
+            f"Expected complexes of one kind to collate, got "
+            f"{', '.join(sorted(kind.__name__ for kind in kinds))}; "
             f"lift graphs with mpsn.clique_complexes."
         )
     if not complexes:
@@ -49,10 +56,6 @@ def collate(complexes: "Iterable[SimplicialComplex]") -> "SimplicialComplex":
     check_same_device([K._ptr[0] for K in complexes])
     dim = max(K.dim for K in complexes)
     starts = [[0, *accumulate(K.count(k) for K in complexes)] for k in range(dim + 1)]
-    faces = [
-        torch.cat([K.faces(k) + s for K, s in zip(complexes, starts[k - 1], strict=False)])
-        for k in range(1, dim + 1)
-    ]
     ptr = [
         _join_offsets(
             [K.ptr(k) for K in complexes], starts[k] if k <= dim else [0] * len(complexes)
@@ -60,16 +63,30 @@ def collate(complexes: "Iterable[SimplicialComplex]") -> "SimplicialComplex":
         for k in range(max(1, dim + 1))
     ]
     y, y_ptr = _join_labels(complexes)
-    return SimplicialComplex._trusted(
-        faces,
+    return complexes[0]._trusted(
+        [
+            _join_incidences([K.incidence(k) for K in complexes], starts[k - 1])
+            for k in range(1, dim + 1)
+        ],
         ptr,
         num_vertices=sum(K.num_nodes for K in complexes),
         x=[_join_features(complexes, k) for k in range(max(len(K.x) for K in complexes))],
         y=y,
         y_ptr=y_ptr,
-        signs=[_join_signs(complexes, k) for k in range(dim + 1)],
+        orientation=[_join_signs(complexes, k) for k in range(dim + 1)],
         labels=_join_names(complexes),
     )
+
+
+def _join_incidences(parts: Sequence[Incidence], starts: Sequence[int]) -> Incidence:
+    face = torch.cat([B.face + s for B, s in zip(parts, starts, strict=False)])
+    signed = any(B.sign is not None for B in parts)
+    sign = torch.cat([B.signs for B in parts]) if signed else None
+    width, ptr = parts[0].width, None
+    if width is None:
+        ends = [0, *accumulate(len(B.face) for B in parts)]
+        ptr = _join_offsets([B.offsets for B in parts], ends)
+    return Incidence._trusted(face, starts[-1], width, ptr, sign)
 
 
 def _join_offsets(offsets: Sequence[Tensor], starts: Sequence[int]) -> Tensor:
@@ -77,7 +94,7 @@ def _join_offsets(offsets: Sequence[Tensor], starts: Sequence[int]) -> Tensor:
     return torch.cat([offsets[0][:1], *shifted])
 
 
-def _join_features(complexes: "Sequence[SimplicialComplex]", k: int) -> Tensor | None:
+def _join_features(complexes: "Sequence[Complex]", k: int) -> Tensor | None:
     given = [K.x[k] if k < len(K.x) else None for K in complexes]
     present = [x for x in given if x is not None]
     missing = [i for i, K in enumerate(complexes) if given[i] is None and K.count(k)]
@@ -94,7 +111,7 @@ def _join_features(complexes: "Sequence[SimplicialComplex]", k: int) -> Tensor |
     return torch.cat(present) if present else None
 
 
-def _join_labels(complexes: "Sequence[SimplicialComplex]") -> tuple[Tensor | None, Tensor | None]:
+def _join_labels(complexes: "Sequence[Complex]") -> tuple[Tensor | None, Tensor | None]:
     given = [K.y for K in complexes if K.y is not None]
     if not given:
         return None, None
@@ -111,13 +128,13 @@ def _join_labels(complexes: "Sequence[SimplicialComplex]") -> tuple[Tensor | Non
     return y, _join_offsets(offsets, [0, *accumulate(map(len, given))])
 
 
-def _join_signs(complexes: "Sequence[SimplicialComplex]", k: int) -> Tensor | None:
-    if all(k >= len(K._signs) or K._signs[k] is None for K in complexes):
+def _join_signs(complexes: "Sequence[Complex]", k: int) -> Tensor | None:
+    if all(k >= len(K._orientation) or K._orientation[k] is None for K in complexes):
         return None
     return torch.cat([K.orientation(k) for K in complexes])
 
 
-def _join_names(complexes: "Sequence[SimplicialComplex]") -> tuple[Hashable, ...] | None:
+def _join_names(complexes: "Sequence[Complex]") -> tuple[Hashable, ...] | None:
     if any(K.vertex_labels is None for K in complexes):
         return None
     return tuple(name for K in complexes for name in K.vertex_labels or ())
@@ -138,10 +155,8 @@ def label_offsets(y: Tensor, complexes: int, vertices: int, ptr: Sequence[Tensor
     )
 
 
-def split(union: "SimplicialComplex") -> "list[SimplicialComplex]":
+def to_list(union: "Complex") -> "list[Complex]":
     """Take a union apart into the complexes it consists of; they share no memory with it."""
-    from mpsn.complexes.complex import SimplicialComplex
-
     depth = len(union._ptr)
     cuts = torch.stack(union._ptr, dim=1)  # (complexes + 1, depth)
     sizes = cuts.diff(dim=0)
@@ -153,37 +168,83 @@ def split(union: "SimplicialComplex") -> "list[SimplicialComplex]":
         pairs = torch.stack([torch.zeros_like(rows_of), rows_of], dim=1)
         y_ptr = [pair.clone() for pair in pairs]
     single = torch.stack([torch.zeros_like(sizes), sizes], dim=2)  # (complexes, depth, 2)
+    entries = [_entry_cuts(union, k) for k in range(1, depth)]
     out = []
     rows = cuts.tolist()
     for i, (start, stop) in enumerate(pairwise(rows)):
         at = [slice(a, b) for a, b in zip(start, stop, strict=True)]
         at += [slice(0, 0)] * (len(union.x) - depth)
+        incidences = [
+            _slice(union._incidences[k], slice(*entries[k][i : i + 2]), at[k + 1], start, stop, k)
+            for k in range(depth - 1)
+        ]
         out.append(
-            SimplicialComplex._trusted(
-                [union._faces[k - 1][at[k]] - start[k - 1] for k in range(1, depth)],
+            union._trusted(
+                incidences,
                 single[i].clone().unbind(),
                 num_vertices=stop[0] - start[0],
                 x=[None if x is None else x[at[k]].clone() for k, x in enumerate(union._x)],
                 y=y[i],
                 y_ptr=y_ptr[i],
-                signs=[None if s is None else s[at[k]].clone() for k, s in enumerate(union._signs)],
+                orientation=[
+                    None if s is None else s[at[k]].clone()
+                    for k, s in enumerate(union._orientation)
+                ],
                 labels=None if union._labels is None else union._labels[at[0]],
             )
         )
     return out
 
 
-def cut_table(union: "SimplicialComplex") -> Tensor:
+def _entry_cuts(union: "Complex", k: int) -> list[int]:
+    """Return where the entries of each complex start in an incidence of a union."""
+    B = union.incidence(k)
+    found: list[int] = B.offsets[union.ptr(k)].tolist()
+    return found
+
+
+def _slice(
+    B: Incidence, entries: slice, cells: slice, start: list[int], stop: list[int], k: int
+) -> Incidence:
+    """Return the part of an incidence that belongs to one complex of a union."""
+    face = B.face[entries] - start[k]
+    ptr = None if B.ptr is None else B.ptr[cells.start : cells.stop + 1] - entries.start
+    sign = None if B.sign is None else B.sign[entries].clone()
+    return Incidence._trusted(face, stop[k] - start[k], B.width, ptr, sign)
+
+
+def select(B: Incidence, rows: Tensor, count: int, down: Tensor | None = None) -> Incidence:
+    """Return the given cells of an incidence, in that order.
+
+    Args:
+        B: The incidence.
+        rows: Which cells.
+        count: Number of cells below afterwards.
+        down: By how much the numbers of the faces of each of the cells fall.
+    """
+    if B.width is not None:
+        table = B.table[rows]
+        table = table if down is None else table - down[:, None]
+        sign = None if B.sign is None else B.sign.view(-1, B.width)[rows].reshape(-1)
+        return Incidence._trusted(table.reshape(-1), count, B.width, None, sign)
+    sizes = B.offsets.diff()[rows]
+    owner, at = ranges(B.offsets[rows], sizes)
+    face = B.face[at] if down is None else B.face[at] - down[owner]
+    sign = None if B.sign is None else B.sign[at]
+    return Incidence._trusted(face, count, None, nnf.pad(sizes.cumsum(0), (1, 0)), sign)
+
+
+def cut_table(union: "Complex") -> Tensor:
     """Return where the rows of each complex start, and how many they are, (2, D, complexes).
 
-    The D kinds of rows are the simplices of each dimension, then the labels if there are any.
+    The D kinds of rows are the cells of each dimension, then the labels if there are any.
     """
     kinds = union._ptr if union._y_ptr is None else (*union._ptr, union._y_ptr)
     cuts = torch.stack(kinds)  # (D, complexes + 1)
     return torch.stack([cuts[:, :-1], cuts.diff(dim=1)])
 
 
-def take(union: "SimplicialComplex", table: Tensor, index: Tensor) -> "SimplicialComplex":
+def take(union: C, table: Tensor, index: Tensor) -> C:
     """Return the union of the complexes ``index`` of a union, in that order, by gathers alone.
 
     Args:
@@ -191,8 +252,6 @@ def take(union: "SimplicialComplex", table: Tensor, index: Tensor) -> "Simplicia
         table: Its :func:`cut_table`.
         index: Which ones, (B,) int64 on the device of the union; repeats are welcome.
     """
-    from mpsn.complexes.complex import SimplicialComplex
-
     depth = len(union._ptr)
     old, sizes = table[:, :, index]  # (D, B)
     kinds, many = sizes.shape
@@ -201,20 +260,19 @@ def take(union: "SimplicialComplex", table: Tensor, index: Tensor) -> "Simplicia
     totals: list[int] = ptr[:, -1].tolist()
 
     # All kinds of rows in one go: row p of the whole belongs to (kind, complex) = owner[p].
-    flat = sizes.reshape(-1)
-    owner = torch.repeat_interleave(flat, output_size=sum(totals))
-    shift = old.reshape(-1) - flat.cumsum(0) + flat
-    rows = (torch.arange(len(owner), device=union.device) + shift[owner]).split(totals)
-    moved = (old - ptr[:, :-1]).reshape(-1)  # how far the simplices of each kind move down
+    owner, found = ranges(old.reshape(-1), sizes.reshape(-1), sum(totals))
+    rows = torch.split(found, totals)
+    moved = (old - ptr[:, :-1]).reshape(-1)  # how far the cells of each kind move down
     first, last = totals[0], sum(totals[:depth])
-    down = moved[owner[first:last] - many].split(totals[1:depth])  # those one dimension below
+    below = moved[owner[first:last] - many]  # of those one dimension below
+    down = torch.split(below, totals[1:depth])
 
     nothing = rows[0][:0]
     labels = None
     if union._labels is not None:
         labels = tuple(union._labels[i] for i in rows[0].tolist())
-    return SimplicialComplex._trusted(
-        [union._faces[k - 1][rows[k]] - down[k - 1][:, None] for k in range(1, depth)],
+    return union._trusted(
+        [select(B, rows[k + 1], totals[k], down[k]) for k, B in enumerate(union._incidences)],
         ptr[:depth].unbind(),
         num_vertices=first,
         x=[
@@ -223,6 +281,6 @@ def take(union: "SimplicialComplex", table: Tensor, index: Tensor) -> "Simplicia
         ],
         y=None if union._y is None else union._y[rows[depth]],
         y_ptr=None if union._y is None else ptr[depth],
-        signs=[None if s is None else s[rows[k]] for k, s in enumerate(union._signs)],
+        orientation=[None if s is None else s[rows[k]] for k, s in enumerate(union._orientation)],
         labels=labels,
     )

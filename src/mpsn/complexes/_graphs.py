@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from mpsn.complexes.checks import INTEGERS, as_tensor, check_features
-from mpsn.complexes.memory import check_vertices
+from mpsn.complexes._checks import INTEGERS, as_tensor, check_features
+from mpsn.complexes._memory import check_vertices
 from mpsn.errors import ComplexError, GraphError
 
 

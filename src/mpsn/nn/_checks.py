@@ -6,37 +6,37 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.nn.resolver import activation_resolver
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 
 Activation = Callable[[Tensor], Tensor]
-ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
-    "elu": torch.nn.ELU,
-    "id": torch.nn.Identity,
-    "relu": torch.nn.ReLU,
-    "tanh": torch.nn.Tanh,
-}
 
 
-def activation(name: str | Activation, inplace: bool = False) -> Activation:
-    """Return the activation of that name as a new module; a function or module stays itself.
+def activation(act: str | Activation, inplace: bool = False) -> Activation:
+    """Return an activation by PyG's name for it, as a new module; what can be called stays itself.
 
     Args:
-        name: The name, or what it would stand for.
-        inplace: Whether the module may overwrite its input, if it can: for what a dense layer has
-            just made, that halves what is kept for the derivative.
+        act: The name, such as ``"relu"`` or ``"leaky_relu"``, ``"id"`` for the identity, or what
+            it would stand for.
+        inplace: Whether a module made here may overwrite its input, if it can: for what a dense
+            layer has just made, that halves what is kept for the derivative.
     """
-    if callable(name):
-        return name
-    if name not in ACTIVATIONS:
+    if callable(act):
+        return act
+    if act == "id":
+        return torch.nn.Identity()
+    try:
+        module: Any = activation_resolver(act)
+    except (TypeError, ValueError) as error:
         raise LayerError(
-            f"Expected activation {', '.join(map(repr, ACTIVATIONS))} or a function, got {name!r}."
-        )
-    module = ACTIVATIONS[name]()
+            f"Expected the name of an activation, such as 'elu', 'relu', 'tanh' or 'id', or a "
+            f"function, got {act!r}."
+        ) from error
     if inplace and isinstance(module, torch.nn.ELU | torch.nn.ReLU):
         module.inplace = True
-    return module
+    return module  # type: ignore[no-any-return]
 
 
 def check_least(least: int, **sizes: Any) -> None:
@@ -46,12 +46,11 @@ def check_least(least: int, **sizes: Any) -> None:
             raise LayerError(f"Expected {name} >= {least}, a whole number, got {size!r}.")
 
 
-def check_complex(K: SimplicialComplex) -> None:
+def check_complex(K: Complex) -> None:
     """Raise unless it is a complex."""
-    if not isinstance(K, SimplicialComplex):
+    if not isinstance(K, Complex):
         raise LayerError(
-            f"Expected a SimplicialComplex, got {type(K).__name__}; "
-            f"of a graph mpsn.clique_complex makes one."
+            f"Expected a complex, got {type(K).__name__}; of a graph mpsn.clique_complex makes one."
         )
 
 
@@ -61,8 +60,8 @@ def check_list(xs: object) -> None:
         raise LayerError(f"Expected a list of features per dimension, got {type(xs).__name__}.")
 
 
-def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int, like: Tensor) -> None:
-    """Raise unless ``h`` holds (n_k, F) or (n_k, B, F) features of the k-simplices.
+def check_cochain(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> None:
+    """Raise unless ``h`` holds (n_k, F) or (n_k, B, F) features of the k-cells.
 
     They must have the type and device of ``like``, a weight of the layer or other features.
     Autocast converts types by itself, but not double precision.
@@ -70,7 +69,7 @@ def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int, like: Ten
     check_complex(K)
     if not isinstance(h, Tensor):
         raise LayerError(
-            f"Expected the features of the {k}-simplices as a tensor, got {type(h).__name__}."
+            f"Expected the features of the {k}-cells as a tensor, got {type(h).__name__}."
         )
     if h.device != like.device or h.device != K.device:
         raise LayerError(
@@ -86,20 +85,18 @@ def check_cochain(K: SimplicialComplex, k: int, h: Tensor, width: int, like: Ten
     if h.dim() not in (2, 3) or h.shape[0] != K.count(k) or h.shape[-1] != width:
         n = K.count(k)
         raise LayerError(
-            f"Expected features of the {k}-simplices of shape ({n}, {width}) or ({n}, B, {width}), "
+            f"Expected features of the {k}-cells of shape ({n}, {width}) or ({n}, B, {width}), "
             f"got {tuple(h.shape)}."
         )
 
 
-def cochain(
-    K: SimplicialComplex, k: int, xs: Sequence[Tensor | None], width: int, like: Tensor
-) -> Tensor:
+def cochain(K: Complex, k: int, xs: Sequence[Tensor | None], width: int, like: Tensor) -> Tensor:
     """Return features of dimension k out of a list; arguments as for :func:`cochains`."""
     x = xs[k] if k < len(xs) else None
     if x is None:
         if K.count(k):
             raise LayerError(
-                f"Expected features of the {K.count(k)} {k}-simplices, got none; lift those "
+                f"Expected features of the {K.count(k)} {k}-cells, got none; lift those "
                 f"of the vertices with mpsn.lift_features or mpsn.nn.Populate."
             )
         x = next((given[:0] for given in xs if given is not None), like.new_zeros((0, width)))
@@ -108,13 +105,13 @@ def cochain(
 
 
 def cochains(
-    K: SimplicialComplex, xs: Sequence[Tensor | None], max_dim: int, width: int, like: Tensor
+    K: Complex, xs: Sequence[Tensor | None], max_dim: int, width: int, like: Tensor
 ) -> list[Tensor]:
-    """Return features of dimension 0, ..., max_dim, empty ones where the complex has no simplex.
+    """Return features of dimension 0, ..., max_dim, empty ones where the complex has no cell.
 
     Args:
         K: The complex.
-        xs: Features per dimension; may stop, or be None, where there are no simplices.
+        xs: Features per dimension; may stop, or be None, where there are no cells.
         max_dim: The largest dimension wanted.
         width: Width F of all features.
         like: A weight of the layer, whose type and device features must have.

@@ -1,21 +1,50 @@
 """The two symmetries of a complex: other orientations, and other orders of its simplices."""
 
 import copy
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
 
-from mpsn.complexes.checks import check_same_device
+from mpsn.complexes._checks import check_same_device
+from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
-    from mpsn.complexes.complex import SimplicialComplex
+    from mpsn.complexes.complex import Complex
+    from mpsn.complexes.simplicial import SimplicialComplex
+
+C = TypeVar("C", bound="Complex")
 
 
-def flip(K: "SimplicialComplex", which: Mapping[int, Tensor]) -> "SimplicialComplex":
-    r"""Turn simplices round: :math:`B_k \to T_{k-1} B_k T_k` and :math:`H_k \to T_k H_k`.
+def reorient(K: C, signs: Sequence[Tensor | None]) -> C:
+    """Return the complex with other orientations ±1 per dimension; features stay as they are."""
+    size = len(K._ptr)
+    small = [None if s is None else s.to(torch.int8) for s in signs[:size]]
+    new = small + [None] * (size - len(small))
+    turns = [
+        None if a is b is None else K.orientation(k) * (1 if b is None else b)
+        for k, (a, b) in enumerate(zip(K._orientation, new, strict=True))
+    ]
+    out = copy.copy(K)
+    out._orientation = tuple(new)
+    out._incidences = tuple(
+        _turn(B, turns[k], turns[k - 1]) for k, B in enumerate(K._incidences, start=1)
+    )
+    return out
+
+
+def _turn(B: Incidence, above: Tensor | None, below: Tensor | None) -> Incidence:
+    if above is None and below is None:
+        return B
+    sign = B.signs
+    sign = sign if above is None else sign * above[B.cell]
+    return B.with_sign(sign if below is None else sign * below[B.face])
+
+
+def flip(K: C, which: Mapping[int, Tensor]) -> C:
+    r"""Flip orientations: :math:`B_k \to T_{k-1} B_k T_k` and :math:`H_k \to T_k H_k`.
 
     Args:
         K: The complex.
@@ -27,7 +56,7 @@ def flip(K: "SimplicialComplex", which: Mapping[int, Tensor]) -> "SimplicialComp
         >>> L.x[1], L.boundary_matrix(1).to_dense().T
         (tensor([[-1.]]), tensor([[ 1., -1.]]))
     """
-    signs, x = list(K._signs), list(K._x)
+    signs, x = list(K._orientation), list(K._x)
     for k, mask in which.items():
         if k < 1:
             raise ComplexError(
@@ -51,8 +80,8 @@ def flip(K: "SimplicialComplex", which: Mapping[int, Tensor]) -> "SimplicialComp
                     f"Expected signed features to flip in dimension {k}, got {features.dtype}."
                 )
             x[k] = features * turn[:, None].to(features.dtype)
-    out = copy.copy(K)
-    out._signs, out._x = tuple(signs), tuple(x)
+    out = reorient(K, signs)
+    out._x = tuple(x)
     return out
 
 
@@ -79,7 +108,7 @@ def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialC
         )
     rows = [_permutation(K, k, order) for k in range(K.dim + 1)]
     position = [torch.argsort(row) for row in rows]
-    signs = [None if s is None else s[row] for s, row in zip(K._signs, rows, strict=False)]
+    signs = [None if s is None else s[row] for s, row in zip(K._orientation, rows, strict=False)]
     faces = []
     for k in range(1, K.dim + 1):
         table = position[k - 1][K.faces(k)[rows[k]]]
@@ -88,8 +117,8 @@ def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialC
         faces.append(table.gather(1, columns))
         if 0 in order:
             signs[k] = K.orientation(k)[rows[k]] * _parity(columns)
-    out = copy.copy(K)
-    out._faces, out._signs = tuple(faces), tuple(signs)
+    out = K._of_tables(faces, K._ptr, orientation=signs, num_vertices=K.num_nodes)
+    out._y, out._y_ptr, out._labels = K._y, K._y_ptr, K._labels
     out._x = tuple(
         features if features is None or k > K.dim else features[rows[k]]
         for k, features in enumerate(K._x)

@@ -4,26 +4,25 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from mpsn.complexes.checks import as_int
-from mpsn.complexes.graphs import CleanGraphs, clean_graphs
-from mpsn.complexes.memory import check_vertices
+from mpsn.complexes._checks import as_int
+from mpsn.complexes._graphs import CleanGraphs, clean_graphs
+from mpsn.complexes._memory import check_vertices
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
-    from mpsn.complexes.complex import SimplicialComplex
+    from mpsn.complexes.simplicial import SimplicialComplex
 
 
 def from_simplices(
     simplices: Iterable[Collection[int]], num_vertices: int | None = None
 ) -> "SimplicialComplex":
     """Build the complex of the given simplices and all their faces."""
-    from mpsn.complexes.complex import SimplicialComplex
+    from mpsn.complexes.simplicial import SimplicialComplex
 
     given: dict[int, list[Sequence[int]]] = defaultdict(list)
     for simplex in simplices:
@@ -43,7 +42,8 @@ def from_simplices(
     if n <= largest:
         raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")
     faces = close_under_faces(tables, max(tables, default=1))
-    return SimplicialComplex._trusted(faces, [torch.tensor([0, m]) for m in (n, *map(len, faces))])
+    ptr = [torch.tensor([0, m]) for m in (n, *map(len, faces))]
+    return SimplicialComplex._of_tables(faces, ptr)
 
 
 def _vertex_table(rows: list[Sequence[int]]) -> Tensor:
@@ -81,7 +81,7 @@ def close_under_faces(tables: dict[int, Tensor], size: int) -> list[Tensor]:
 
 def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor]) -> Any:
     """Build the union whose tables were made from clean graphs, and bring their data along."""
-    from mpsn.complexes.complex import SimplicialComplex
+    from mpsn.complexes.simplicial import SimplicialComplex
 
     graphs, where = clean.graphs, clean.edges.device
     x = _together([graph.x for graph in graphs], "x")
@@ -96,7 +96,7 @@ def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor
         labels = tuple(
             name for graph in graphs for name in (graph.labels or range(graph.num_nodes))
         )
-    return SimplicialComplex._trusted(
+    return SimplicialComplex._of_tables(
         faces,
         ptr,
         num_vertices=sum(graph.num_nodes for graph in graphs),
@@ -153,15 +153,6 @@ def from_gudhi(tree: Any) -> "SimplicialComplex":
 def to_simplices(K: "SimplicialComplex") -> list[list[int]]:
     """Return all simplices as vertex lists, vertices first."""
     return [row for k in range(K.dim + 1) for row in K.simplices(k).tolist()]
-
-
-def to_networkx(K: "SimplicialComplex") -> "nx.Graph[Hashable]":
-    """Return the graph of vertices and edges."""
-    names = K.vertex_labels or range(K.num_nodes)
-    graph: nx.Graph[Hashable] = nx.Graph()
-    graph.add_nodes_from(names)
-    graph.add_edges_from((names[u], names[v]) for u, v in K.simplices(1).tolist())
-    return graph
 
 
 def to_pyg(K: "SimplicialComplex") -> Data:

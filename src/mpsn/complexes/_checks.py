@@ -3,12 +3,16 @@
 import operator
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mpsn.errors import ComplexError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.incidence import Incidence
 
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
@@ -171,3 +175,60 @@ def check_labels(labels: Sequence[Hashable], vertices: int) -> None:
         raise ComplexError(f"Expected {vertices} vertex labels, got {len(labels)}.")
     if len(set(labels)) < len(labels):
         raise ComplexError("Expected a different label for every vertex, got some twice.")
+
+
+def as_mask(given: object, n: int, k: int, device: torch.device) -> Tensor:
+    """Return the k-cells that a mask or a list of numbers names as a new mask (n,)."""
+    out = torch.zeros(n, dtype=torch.bool, device=device)
+    if given is None:
+        return out
+    rows = as_tensor(given, f"cells of dimension {k}").to(device)
+    if rows.dtype == torch.bool and rows.shape == (n,):
+        return rows.clone()
+    if rows.dim() != 1 or (rows.numel() and rows.dtype not in INTEGERS):
+        raise ComplexError(
+            f"Expected a mask ({n},) or numbers of {k}-cells, got {rows.dtype} of shape "
+            f"{tuple(rows.shape)}."
+        )
+    if rows.numel() and (rows.min() < 0 or rows.max() >= n):
+        raise ComplexError(
+            f"Expected {k}-cells from 0 to {n - 1}, got {int(rows.min())} to {int(rows.max())}."
+        )
+    out[rows.to(torch.int64)] = True
+    return out
+
+
+def check_incidence(B: "Incidence") -> None:
+    """Raise unless the parts of an incidence fit together."""
+    face, ptr, sign = B.face, B.ptr, B.sign
+    if face.dim() != 1 or face.dtype != torch.int64:
+        raise ComplexError(
+            f"Expected face as int64 of shape (nnz,), got {face.dtype} of shape "
+            f"{tuple(face.shape)}; flatten a face table."
+        )
+    if (B.width is None) == (ptr is None):
+        raise ComplexError("Expected either width, where cells have equally many faces, or ptr.")
+    if B.width is not None and (B.width < 1 or len(face) % B.width):
+        raise ComplexError(
+            f"Expected entries in rows of width {B.width} >= 1, got {len(face)} entries."
+        )
+    if ptr is not None and (
+        ptr.dim() != 1
+        or not len(ptr)
+        or ptr[0] != 0
+        or ptr[-1] != len(face)
+        or bool((ptr.diff() < 0).any())
+    ):
+        raise ComplexError(f"Expected ptr to rise from 0 to {len(face)}, got {ptr.tolist()!s:.60}.")
+    if len(face) and (face.min() < 0 or face.max() >= B.count):
+        raise ComplexError(
+            f"Expected faces from 0 to {B.count - 1}, got {int(face.min())} to {int(face.max())}."
+        )
+    if sign is None and B.width is None and len(face):
+        raise ComplexError(
+            "Expected a sign for each entry where the number of faces varies, got none."
+        )
+    if sign is not None and (sign.shape != face.shape or not bool((sign.abs() == 1).all())):
+        raise ComplexError(
+            f"Expected signs ±1 of shape {tuple(face.shape)}, got shape {tuple(sign.shape)}."
+        )

@@ -2,6 +2,9 @@
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
+
+from mpsn.complexes._sparse import is_traced
 
 try:  # comes with torch for CUDA, on most systems
     import triton
@@ -89,13 +92,23 @@ if triton is not None:
         tl.store(grad_q + row[:, None] * columns + column, total, mask=inside)
 
 
-def serve(h: Tensor, kind: str) -> bool:
-    """Tell whether the kernels may be used."""
+def can_run(*inputs: Tensor) -> bool:
+    """Return whether the kernels may be used."""
     return (
         triton is not None
-        and h.dtype in (torch.float32, torch.float64)
+        and inputs[0].dtype in (torch.float32, torch.float64)
         and not torch.is_autocast_enabled("cuda")
         and not torch.are_deterministic_algorithms_enabled()
+        and not any(is_traced(t) or is_transformed(t) for t in inputs)
+    )
+
+
+def is_transformed(h: Tensor) -> bool:
+    """Return whether a forward derivative, vmap or another transform is at work."""
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or torch._C._functorch.is_legacy_batchedtensor(h)
+        or unpack_dual(h).tangent is not None  # type: ignore[no-untyped-call]
     )
 
 

@@ -8,16 +8,16 @@ from torch import Tensor
 from torch_geometric.data import Batch
 from torch_geometric.data.data import BaseData
 
+from mpsn.complexes.incidence import Incidence
+
 
 class PyGValue(BaseData):
     """A value that PyG's ``DataLoader`` takes.
 
     PyG's base class brings ``to``, ``cpu``, ``cuda``, ``clone``, ``detach`` and ``pin_memory``, all
     by way of :meth:`apply`, and leaves Python's own protocols open; here they are the plain ones.
-    A subclass names its tensors in ``_tensors``, and knows how to ``_join`` and ``to_list``.
+    A subclass knows how to ``_join`` and ``to_list``.
     """
-
-    _tensors: tuple[str, ...]  # attributes that hold a tensor, None, or a tuple of them
 
     @classmethod
     def _join(cls, items: list[Any]) -> Any:
@@ -33,10 +33,12 @@ class PyGValue(BaseData):
         def each(value: Any) -> Any:
             if isinstance(value, tuple):
                 return tuple(map(each, value))
-            return None if value is None else func(value)
+            if isinstance(value, Incidence):
+                return value.apply(func)
+            return func(value) if isinstance(value, Tensor) else value
 
         out = copy.copy(self)
-        out.__dict__.update({name: each(self.__dict__[name]) for name in self._tensors})
+        out.__dict__.update({name: each(value) for name, value in self.__dict__.items()})
         return out
 
     __setattr__ = object.__setattr__

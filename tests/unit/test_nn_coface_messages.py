@@ -1,4 +1,4 @@
-"""Messages with the shared co-face: the kernels against lists of pairs, and what they refuse."""
+"""Messages with the shared co-face, against lists of pairs, and what is refused."""
 
 import networkx as nx
 import pytest
@@ -11,16 +11,10 @@ import mpsn
 from mpsn import nn
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import activation
-from mpsn.nn.functional import coface_exchange_cpu
+from mpsn.nn._checks import activation
 from mpsn.testing import complexes
 
 SINGLE, DOUBLE = torch.float32, torch.float64
-
-
-@pytest.fixture(autouse=True)
-def any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(coface_exchange_cpu, "THREADS", 1000)
 
 
 def features(K, k, dtype, batch=()):
@@ -57,7 +51,7 @@ def test_it_is_the_dense_layer_on_every_pair(K, act, dtype, batch):
     for k in range(K.dim):
         inputs = features(K, k, dtype, batch)
         a = activation(act, inplace=True)
-        out = fn.coface_exchange(*inputs[:2], K.faces(k + 1), *inputs[2:], a)
+        out = fn.coface_messages(*inputs[:2], K.incidence(k + 1), *inputs[2:], a)
         right = by_pairs(K, k, *(t.double() for t in inputs), activation(act))
         tolerance = 1e-5 if dtype == SINGLE else 1e-12
         scale = 1 + right.abs().amax()
@@ -70,26 +64,13 @@ def test_it_is_the_dense_layer_on_every_pair(K, act, dtype, batch):
 def test_derivatives(k, act, dtype):
     K, a = mpsn.clique_complex(nx.gnp_random_graph(10, 0.6, seed=0), 3), activation(act)
     inputs = features(K, k, dtype)
-    got = derivatives(lambda h, c, w, b: fn.coface_exchange(h, c, K.faces(k + 1), w, b, a), inputs)
+    B = K.incidence(k + 1)
+    got = derivatives(lambda h, c, w, b: fn.coface_messages(h, c, B, w, b, a), inputs)
     right = derivatives(lambda *t: by_pairs(K, k, *t, a), [t.double() for t in inputs])
     for mine, theirs in zip(got, right, strict=True):
         scale = theirs.abs().amax().clamp(min=1)
         tolerance = 1e-5 if dtype == SINGLE else 1e-12
         torch.testing.assert_close(mine.double() / scale, theirs / scale, rtol=0, atol=tolerance)
-
-
-def test_the_loops_are_what_runs_in_single_precision(monkeypatch):
-    K = mpsn.clique_complex(nx.complete_graph(4), 2)
-    h, coface, weight, bias = (t.requires_grad_() for t in features(K, 1, SINGLE))
-
-    def by(act):
-        return fn.coface_exchange(h, coface, K.faces(2), weight, bias, act).grad_fn.name()
-
-    assert by(ELU()) == by(torch.nn.ReLU()) == "_FusedBackward"
-    for act in (ELU(alpha=2.0), torch.tanh, Doubled()):
-        assert by(act) == "ExchangeBackward"
-    monkeypatch.setattr(coface_exchange_cpu, "THREADS", 0)
-    assert by(ELU()) == "ExchangeBackward"
 
 
 @pytest.mark.parametrize("frozen", [(0,), (1,), (2, 3), (0, 2, 3), (1, 2, 3)])
@@ -99,7 +80,7 @@ def test_only_what_learns_gets_a_gradient(frozen, create_graph):
     inputs = [t.requires_grad_(i not in frozen) for i, t in enumerate(features(K, 1, SINGLE))]
     h, coface, weight, bias = inputs
     outs = (
-        fn.coface_exchange(h, coface, K.faces(2), weight, bias, act),
+        fn.coface_messages(h, coface, K.incidence(2), weight, bias, act),
         by_pairs(K, 1, *inputs, act),
     )
     learn = [t for t in inputs if t.requires_grad]
@@ -111,7 +92,7 @@ def test_the_derivative_by_one_input_depends_on_the_others():
     K, act = mpsn.clique_complex(nx.complete_graph(4), 2), ELU()
     h, coface, weight, bias = inputs = [t.requires_grad_() for t in features(K, 1, SINGLE)]
     outs = (
-        fn.coface_exchange(h, coface, K.faces(2), weight, bias, act),
+        fn.coface_messages(h, coface, K.incidence(2), weight, bias, act),
         by_pairs(K, 1, *inputs, act),
     )
     slopes = [torch.autograd.grad(y.sum(), h, create_graph=True)[0] for y in outs]
@@ -124,10 +105,11 @@ def test_inputs_that_depend_on_each_other():
     h, _, weight, bias = features(K, 1, SINGLE)
 
     def tied(exchange):
-        return lambda h, w, b: exchange(h, fn.boundary(h @ w[:2, :2], K.faces(2)), w[:, :4], b)
+        return lambda h, w, b: exchange(h, K.incidence(2).boundary(h @ w[:2, :2]), w[:, :4], b)
 
     got = derivatives(
-        tied(lambda h, c, w, b: fn.coface_exchange(h, c, K.faces(2), w, b, act)), [h, weight, bias]
+        tied(lambda h, c, w, b: fn.coface_messages(h, c, K.incidence(2), w, b, act)),
+        [h, weight, bias],
     )
     right = derivatives(tied(lambda *t: by_pairs(K, 1, *t, act)), [h, weight, bias])
     for mine, theirs in zip(got, right, strict=True):
@@ -140,13 +122,8 @@ def test_small_numbers_keep_their_digits(act):
     K, a = mpsn.clique_complex(nx.path_graph(2), 1), activation(act)
     x = torch.tensor([[-1e-5], [-1e-4]])
     eye, nothing = torch.tensor([[1.0, 0.0]]), torch.zeros(1)
-    out = fn.coface_exchange(x, torch.zeros(1, 1), K.faces(1), eye, nothing, a)
+    out = fn.coface_messages(x, torch.zeros(1, 1), K.incidence(1), eye, nothing, a)
     torch.testing.assert_close(out.double(), a(x.double()).flip(0), rtol=1e-6, atol=0)
-
-
-class Doubled(torch.nn.ReLU):
-    def forward(self, x):
-        return 2 * super().forward(x)
 
 
 @pytest.mark.parametrize("act", ["elu", "relu"])
@@ -154,7 +131,7 @@ def test_what_is_not_a_number_stays_so_and_extremes_are_right(act):
     K, a = mpsn.clique_complex(nx.path_graph(3), 1), activation(act)
     x = torch.tensor([[torch.nan], [-200.0], [torch.inf]])
     eye, nothing = torch.tensor([[1.0, 0.0]]), torch.zeros(1)
-    out = fn.coface_exchange(x, torch.zeros(2, 1), K.faces(1), eye, nothing, a)
+    out = fn.coface_messages(x, torch.zeros(2, 1), K.incidence(1), eye, nothing, a)
     assert out[0].item() == a(x[1]).item()
     assert out[1].isnan()
     assert out[2].item() == a(x[1]).item()
@@ -172,9 +149,9 @@ def test_vmap_sees_torch_operations():
 def test_tables_that_do_not_fit_are_refused():
     K = mpsn.clique_complex(nx.complete_graph(4), 2)
     h, coface, weight, bias = features(K, 1, SINGLE)
-    with pytest.raises(LayerError, match="one row of faces per co-face, got 6 for 4"):
-        fn.coface_exchange(h, coface, K.faces(1), weight, bias, ELU())
+    with pytest.raises(LayerError, match=r"of 4 cells and 6 co-faces, as .* has, got 6 and 4"):
+        fn.coface_messages(h, coface, K.incidence(1), weight, bias, ELU())
     with pytest.raises(LayerError, match=r"same shape between, got \(2,\) and \(\)"):
-        fn.coface_exchange(torch.stack([h, h], 1), coface, K.faces(2), weight, bias, ELU())
-    with pytest.raises(LayerError, match="entries from 0 to 2, got 0 to 5"):
-        fn.coface_exchange(h[:3], coface, K.faces(2), weight, bias, ELU())
+        fn.coface_messages(torch.stack([h, h], 1), coface, K.incidence(2), weight, bias, ELU())
+    with pytest.raises(LayerError, match=r"of 6 cells and 4 co-faces, as .* has, got 3 and 4"):
+        fn.coface_messages(h[:3], coface, K.incidence(2), weight, bias, ELU())
