@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from mpsn import SimplicialComplex, clique_complexes
 from mpsn.datasets import named_graph
 from mpsn.testing import complexes, graphs
-from mpsn.wl import TESTS, compare, swl, wl
+from mpsn.wl import compare, swl, wl
+from mpsn.wl._ladder import TESTS
 
 
 def refines(fine, coarse):
