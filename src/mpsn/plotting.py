@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import ComplexError
 from mpsn.regions import Slice
-from mpsn.regions.arrangement import plain
+from mpsn.regions._arrangement import to_numpy
 from mpsn.wl import swl
 
 
@@ -127,7 +127,7 @@ def _points(positions: Any, n: int) -> NDArray[np.float64]:
             )
         positions = [positions[i] for i in range(n)]
     try:
-        points = np.asarray(plain(positions), dtype=float)
+        points = np.asarray(to_numpy(positions), dtype=float)
     except (TypeError, ValueError) as error:
         raise ComplexError(f"Expected positions of shape ({n}, 2), got {error}.") from error
     if points.shape != (n, 2) and (n or points.size):
@@ -140,7 +140,7 @@ def _points(positions: Any, n: int) -> NDArray[np.float64]:
 def _paint(numbers: Any, k: int, n: int) -> Any:
     if numbers is None:
         return ("#1f2f4f", "#51658a", "#f28e2b")[k]
-    numbers = np.asarray(plain(numbers))
+    numbers = np.asarray(to_numpy(numbers))
     if numbers.shape != (n,) or (numbers.dtype.kind not in "iub" and n):
         raise ComplexError(
             f"Expected colors[{k}] to be {n} integers, one per simplex of dimension {k}, got "
@@ -151,12 +151,12 @@ def _paint(numbers: Any, k: int, n: int) -> Any:
 
 def _shade(values: Sequence[ArrayLike | None], counts: tuple[int, ...]) -> list[Any]:
     """Return colors of numbers, between -1 and 1 when divided by the largest of them all."""
-    rows = [np.asarray(plain(v), dtype=float) for v in values if v is not None]
+    rows = [np.asarray(to_numpy(v), dtype=float) for v in values if v is not None]
     largest = max((float(np.abs(row).max()) for row in rows if row.size), default=0.0) or 1.0
     paint = []
     for k in range(3):
         value = values[k] if k < len(values) else None
-        shown = np.zeros(counts[k] if k < len(counts) else 0) if value is None else plain(value)
+        shown = np.zeros(counts[k] if k < len(counts) else 0) if value is None else to_numpy(value)
         if np.shape(shown) != (counts[k] if k < len(counts) else 0,):
             raise ComplexError(
                 f"Expected values[{k}] to be one number per simplex of dimension {k}, got shape "

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from mpsn.errors import MPSNError, TooLargeError
 from mpsn.regions import (
     CloseCallWarning,
-    arithmetic,
+    _arithmetic,
     bounds,
     characteristic_polynomial,
     count,
@@ -162,13 +162,13 @@ def test_repeats_among_many_rows_are_those_found_by_comparing_all(n, monkeypatch
     rows[:200] *= 1 + 1e-14 * rng.standard_normal((200, n))
     found = []
     for most in (0, 10**9):
-        monkeypatch.setattr(arithmetic, "MAX_TABLE", most)
-        found.append(count(rows) if n < 7 else len(arithmetic.Float()._distinct(rows * 1e30)))
+        monkeypatch.setattr(_arithmetic, "MAX_TABLE", most)
+        found.append(count(rows) if n < 7 else len(_arithmetic.Float()._distinct(rows * 1e30)))
     assert found[0] == found[1]
 
 
 def test_close_calls_among_many_rows_are_told(monkeypatch):
-    monkeypatch.setattr(arithmetic, "MAX_TABLE", 0)
+    monkeypatch.setattr(_arithmetic, "MAX_TABLE", 0)
     test_close_calls_are_told()
 
 
