@@ -1,4 +1,4 @@
-"""Hypothesis strategies: random graphs and complexes, the awkward ones among them."""
+"""Hypothesis strategies: random graphs and complexes, including edge cases."""
 
 import networkx as nx
 import torch
@@ -30,13 +30,13 @@ def complexes(
     features: int | None = None,
     oriented: bool = False,
 ) -> SimplicialComplex:
-    """Draw a complex: a clique complex, or the closure of any simplices.
+    """Draw a complex: a clique complex, or the closure of random simplices.
 
     Args:
         draw: Passed in by hypothesis.
         max_vertices: Largest number of vertices.
         max_dim: Largest dimension.
-        features: Width of random float64 features on every dimension; none unless said.
+        features: Width of random float64 features in every dimension. Defaults to no features.
         oriented: Whether to flip simplices at random.
     """
     if draw(st.booleans()):
