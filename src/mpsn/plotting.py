@@ -51,7 +51,8 @@ def draw_complex(
     triangles, edges = (points[K.simplices(k).cpu().numpy()] for k in (2, 1))
     ax.add_collection(PolyCollection(list(triangles), facecolors=paint[2], alpha=0.35, zorder=1))
     ax.add_collection(LineCollection(list(edges), colors=paint[1], linewidths=1.4, zorder=2))
-    ax.scatter(*points.T, c=paint[0], s=42, zorder=3, edgecolors="white", linewidths=0.8)
+    x, y = points.T
+    ax.scatter(x, y, c=paint[0], s=42, zorder=3, edgecolors="white", linewidths=0.8)
     ax.set_aspect("equal")
     ax.margins(0.08)
     ax.axis("off")
