@@ -58,7 +58,7 @@ def main() -> None:
     ax.set_title("The karate club as a simplicial complex: 34 vertices, 78 edges, 45 triangles")
     ax.figure.set_size_inches(8, 5)
     ax.figure.savefig(picture, dpi=110, bbox_inches="tight")
-    print(f"picture: {picture}")
+    print(f"figure: {picture}")
 
 
 if __name__ == "__main__":
