@@ -78,7 +78,7 @@ def test_no_adjacency_is_counting():
     assert r.num_colors(1) == (1, 1, 1)
 
 
-def test_rounds_can_be_told():
+def test_rounds_can_be_set():
     assert swl(TAILED, rounds=0).rounds == 0
     cut, on = swl(TAILED, rounds=1), swl(TAILED, rounds=6)
     assert (cut.rounds, cut.stable, on.rounds, on.stable) == (1, False, 6, True)

@@ -65,7 +65,7 @@ def test_unseen_colors_have_a_column_per_round_and_dimension():
 
 
 def test_pipeline_and_cross_validation():
-    """Cycles in one piece or in two, which is what SWL sees in small ones only."""
+    """Cycles in one piece or in two, which SWL sees only in small ones."""
     one = [nx.cycle_graph(n) for n in range(6, 18)]
     two = [nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(n - 3)) for n in range(6, 18)]
     y = np.repeat([0, 1], 12)

@@ -115,7 +115,7 @@ def test_isomorphic_matches_components():
     assert not isomorphic(nx.complement(one), nx.complement(cycles(*[4] * 15, *[5] * 4)))
 
 
-def test_isomorphic_counts_components_that_swl_cannot_tell_apart():
+def test_isomorphic_counts_components_that_swl_cannot_distinguish():
     a, b = named_graph("decalin"), named_graph("bicyclopentyl")
     a, b = (nx.Graph(graph.edge_index.T.tolist()) for graph in (a, b))
     aab, aba, abb = (nx.disjoint_union_all(parts) for parts in ([a, a, b], [a, b, a], [a, b, b]))

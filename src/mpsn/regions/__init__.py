@@ -1,4 +1,4 @@
-"""Linear regions of layers: closed-form bounds, exact counts, and slices for pictures."""
+"""Linear regions of layers: closed-form bounds, exact counts, and two-dimensional slices."""
 
 from mpsn.regions import bounds
 from mpsn.regions._arrangement import CloseCallWarning, characteristic_polynomial, count

@@ -25,7 +25,7 @@ def assert_permutation_equivariant(
     max_dim: int | None = None,
     seed: int = 0,
 ) -> None:
-    r"""Assert that :math:`f(PH, PBP^\top) = P f(H, B)` (Theorem 13 of the paper).
+    r"""Assert permutation equivariance, :math:`f(PH, PBP^\top) = P f(H, B)` (Theorem 13).
 
     The layer is called as ``layer(K, xs)`` with one tensor (n_k, F) per dimension, or as
     ``layer(K, h)`` if it acts on one dimension. A module is tested as a float64 copy in eval mode.
@@ -61,7 +61,7 @@ def assert_orientation_equivariant(
     max_dim: int | None = None,
     seed: int = 0,
 ) -> None:
-    r"""Assert that :math:`f(TH, TBT) = T f(H, B)` (Theorem 14 of the paper).
+    r"""Assert orientation equivariance, :math:`f(TH, TBT) = T f(H, B)` (Theorem 14).
 
     Arguments and errors as for :func:`assert_permutation_equivariant`.
 
@@ -84,7 +84,7 @@ def assert_orientation_invariant(
     max_dim: int | None = None,
     seed: int = 0,
 ) -> None:
-    r"""Assert that :math:`f(TH, TBT) = f(H, B)`.
+    r"""Assert orientation invariance, :math:`f(TH, TBT) = f(H, B)`.
 
     Arguments and errors as for :func:`assert_permutation_equivariant`; the model may return one
     tensor.

@@ -144,7 +144,7 @@ def isomorphism_classes(graphs: Sequence[object]) -> list[list[int]]:
 def partition(
     labels: Sequence[int], same: Callable[[int, int], bool] = lambda i, j: True
 ) -> Iterator[list[int]]:
-    """Yield the classes of positions that have equal labels and are the ``same``."""
+    """Yield classes of positions with equal labels for which ``same`` holds."""
     by_label: dict[int, list[int]] = {}
     for i, label in enumerate(labels):
         by_label.setdefault(label, []).append(i)
@@ -157,7 +157,7 @@ def partition(
 
 
 def _mark(colors: Tensor, singled: Guess) -> Tensor:
-    """Give the vertices singled out colors of their own, by position."""
+    """Give each of the vertices singled out a color of its own."""
     out = colors.clone()
     out[list(singled)] = -1 - torch.arange(len(singled), device=colors.device)
     return out

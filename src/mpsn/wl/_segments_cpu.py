@@ -27,7 +27,7 @@ _mix = numba.njit(cache=True, nogil=True)(mix)
 
 @numba.njit(cache=True, nogil=True)
 def fold(ptr: Array, codes: Array, hashes: Array) -> None:
-    """Fold the multiset of each receiver into its hash, whatever the order of its codes."""
+    """Fold the multiset of each receiver into its hash, in any order of its codes."""
     for i in range(len(hashes)):
         total = 0
         for j in range(ptr[i], ptr[i + 1]):

@@ -13,7 +13,7 @@ from mpsn.wl._refinement import Colors, Painter
 
 
 class Relation(NamedTuple):
-    """The senders of each receiver: entries ``ptr[i]:ptr[i + 1]``, each one or two simplices.
+    """The senders of each receiver: entries ``ptr[i]:ptr[i + 1]``, each one or more simplices.
 
     ``columns`` holds (step, index) pairs: simplices ``index`` of the receiver's dimension + step.
     """
