@@ -76,7 +76,14 @@ def _whitney_numbers(W: ArrayLike, b: ArrayLike | None, exact: bool) -> list[int
     arithmetic = Exact() if exact else Float()
     parts = arithmetic.components(rows, affine=b is not None)
     for part in parts:
-        _check_cost(part)
+        m, rank = len(part), len(part[0])
+        steps = sum(comb(m, k) for k in range(max(1, rank - 1)))
+        if steps > MAX_STEPS:
+            raise TooLargeError(
+                f"Expected an arrangement that can be counted, got {m} hyperplanes of rank {rank}: "
+                f"up to {steps:.1e} steps, {steps * SECONDS_PER_STEP / 3600:.1e} hours; count a "
+                f"smaller layer, or a 2-D slice of it."
+            )
     numbers = [1]
     for part in parts:
         factor = np.array(_recurse(part, arithmetic.restrict), dtype=object)  # exact integers
@@ -137,14 +144,3 @@ def _recurse(rows: Rows, restrict: Callable[[Rows, Any], Rows]) -> list[int]:
     while total[-1] == 0:
         total.pop()
     return [1, *total]
-
-
-def _check_cost(rows: Rows) -> None:
-    m, rank = len(rows), len(rows[0])
-    steps = sum(comb(m, k) for k in range(max(1, rank - 1)))
-    if steps > MAX_STEPS:
-        hours = steps * SECONDS_PER_STEP / 3600
-        raise TooLargeError(
-            f"Expected an arrangement that can be counted, got {m} hyperplanes of rank {rank}: up "
-            f"to {steps:.1e} steps, {hours:.1e} hours; count a smaller layer, or a 2-D slice of it."
-        )
