@@ -26,7 +26,7 @@ def laplacian_coordinates(K: SimplicialComplex, number: int) -> Tensor:
     """
     if not 1 <= number < K.num_nodes or K.betti_numbers()[0] != 1:
         raise ComplexError(
-            f"Expected a connected complex with more than {number} >= 1 vertices, got {K} with "
+            f"Expected a connected complex of more than {number} >= 1 vertices, got {K} with "
             f"Betti numbers {K.betti_numbers()}; take a component, or fewer coordinates."
         )
     L = K.hodge_laplacian(0, dtype=torch.float64).to_dense()

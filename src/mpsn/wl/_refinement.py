@@ -74,13 +74,13 @@ class Refinement:
         return [tuple(histogram) for histogram in out]
 
     def partition(self, k: int = 0, turn: int = -1) -> list[Tensor]:
-        """Return the positions of the k-simplices of each color, by default after the last round."""
+        """Return the positions of the k-simplices of each color after round ``turn``."""
         ordered, order = self.colors[turn][k].sort(stable=True)
         sizes = torch.unique_consecutive(ordered, return_counts=True)[1]
         return list(torch.split(order, sizes.tolist()))
 
     def num_colors(self, turn: int = -1) -> tuple[int, ...]:
-        """Return the number of colors per dimension after a round. Defaults to the last one."""
+        """Return the number of colors per dimension after round ``turn``."""
         return tuple(len(torch.unique(colors)) for colors in self.colors[turn])
 
     def classes(self, turn: int = -1, k: int | None = None) -> Tensor:
