@@ -21,7 +21,7 @@ some = st.lists(complexes(8, 4).filter(lambda K: K.num_nodes), min_size=1, max_s
 
 
 def refines(fine, coarse):
-    """Tell whether equal colors in ``fine`` are equal in ``coarse``, dimension by dimension."""
+    """Return whether equal colors in ``fine`` are equal in ``coarse``, dimension by dimension."""
     return all(
         len(torch.stack([a, b]).unique(dim=1).T) == len(a.unique())
         for a, b in zip(fine, coarse, strict=True)

@@ -73,7 +73,7 @@ def gram(test: Literal["wl", "swl"], graphs: Sequence[Graph], rounds: int, label
     Counting colors that only test graphs have changes no product of theirs with other graphs.
     """
     try:
-        from mpsn.wl.kernels import SWLKernel, WLKernel
+        from mpsn.wl import SWLKernel, WLKernel
     except ImportError as error:
         raise MPSNError(
             "Expected scikit-learn for kernels, got none; pip install mpsn[sklearn]."

@@ -1,4 +1,4 @@
-"""Whom a simplex hears, by adjacency, read off the incidences (Definition 4 of the paper)."""
+"""The adjacencies of cells, read off the incidences (Definition 4 of the paper)."""
 
 from collections.abc import Callable
 from typing import NamedTuple, cast
@@ -9,12 +9,12 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes._operators import Kind
 from mpsn.complexes._sparse import grouped, ranges
-from mpsn.wl.grouping import Multisets
-from mpsn.wl.refinement import Colors, Painter
+from mpsn.wl._grouping import Multisets
+from mpsn.wl._refinement import Colors, Painter
 
 
 class Relation(NamedTuple):
-    """Whom each receiver hears: entries ``ptr[i]:ptr[i + 1]``, each one or two simplices.
+    """The senders of each receiver: entries ``ptr[i]:ptr[i + 1]``, each one or more simplices.
 
     ``columns`` holds (step, index) pairs: simplices ``index`` of the receiver's dimension + step.
     """
@@ -23,7 +23,7 @@ class Relation(NamedTuple):
     columns: tuple[tuple[int, Tensor], ...]
 
     def gather(self, k: int, colors: Colors, painter: Painter) -> Multisets:
-        """Collect the colors heard by k-simplices."""
+        """Collect the colors that each k-simplex receives."""
         heard = [colors[k + step].index_select(0, index) for step, index in self.columns]
         return Multisets(self.ptr, painter.pack(heard) if heard else self.ptr[:0])
 
@@ -68,12 +68,12 @@ def _lower(K: SimplicialComplex, k: int) -> Relation | None:
 
 
 def _silence(K: SimplicialComplex, k: int) -> Relation:
-    """Nothing to hear, said aloud: with a palette, other complexes may have co-faces here."""
+    """Return empty multisets: with a palette, other complexes may have co-faces here."""
     return Relation(torch.zeros(K.count(k) + 1, dtype=torch.int64, device=K.device), ())
 
 
 def narrow(index: Tensor) -> Tensor:
-    """Make an index int32, if it fits: half the memory, and gathers are faster."""
+    """Convert an index to int32 if it fits: half the memory, and faster gathers."""
     fits = index.numel() == 0 or int(index.max()) < 1 << 31
     return index.to(torch.int32) if fits else index
 

@@ -1,23 +1,25 @@
-"""The ladder: every test by name, on two graphs or on a whole list."""
+"""Compare two graphs, or group a list of graphs, by tests of increasing power."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError, TooLargeError, did_you_mean
 from mpsn.lifting import clique_complexes
-from mpsn.wl.graphs import bare, read
-from mpsn.wl.isomorphism import isomorphic, isomorphism_classes, positions_by_label
-from mpsn.wl.refinement import Refinement
+from mpsn.wl._inputs import bare, read
+from mpsn.wl._isomorphism import isomorphic, isomorphism_classes, partition
+from mpsn.wl._refinement import Refinement
+from mpsn.wl._tuples import kfwl, kwl
+from mpsn.wl._vertices import wl
 from mpsn.wl.relations import ADJACENCIES
 from mpsn.wl.simplices import swl
-from mpsn.wl.tuples import kfwl, kwl
-from mpsn.wl.vertices import wl
 
-SMALL = 100  # vertices up to which the truth is worked out beside the tests
+SMALL = 100  # largest number of vertices for an exact isomorphism check
 
 Test = Callable[[Sequence[object], int | None], Refinement]
+T = TypeVar("T")
 
 
 def _swl(*adjacencies: Kind) -> Test:
@@ -34,19 +36,19 @@ TESTS: dict[str, Test] = {
     "swl-all": _swl(*ADJACENCIES),
 }
 
-LADDER = ("wl", "2-wl", "3-wl", "2-fwl", "swl")  # what takes at most n^3 steps on graphs
+LADDER = ("wl", "2-wl", "3-wl", "2-fwl", "swl")  # at most n^3 steps per round on graphs
 
-VERDICTS = {True: "told apart", False: "not told apart", None: "not run"}
+VERDICTS = {True: "distinguished", False: "indistinguishable", None: "not run"}
 TRUTHS = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one test says about two graphs.
+    """Result of one test on two graphs.
 
     Attributes:
         test: Name of the test.
-        distinguished: Whether it tells them apart; None if it was too large to run.
+        distinguished: Whether the test distinguishes them; None if it was too large to run.
         round: The first round in which their histograms differ; 0 is before any refinement.
         dim: The lowest dimension in which they differ in that round; None for tests on tuples.
         note: Why the test was not run.
@@ -61,7 +63,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a ladder of tests says about two graphs, test by test, and the truth.
+    """Results of several tests on two graphs, and whether the graphs are isomorphic.
 
     ``isomorphic`` is None for graphs too large for an exact check.
     """
@@ -79,21 +81,21 @@ class Comparison:
         return iter(self.verdicts)
 
     def __str__(self) -> str:
-        lines = [f"{'test':<8} {'verdict':<15} round  dim"]
+        lines = [f"{'test':<8} {'verdict':<17} round  dim"]
         for v in self.verdicts:
             cells = ["-" if cell is None else str(cell) for cell in (v.round, v.dim)]
-            row = f"{v.test:<8} {VERDICTS[v.distinguished]:<15} {cells[0]:<6} {cells[1]:<4}{v.note}"
+            row = f"{v.test:<8} {VERDICTS[v.distinguished]:<17} {cells[0]:<6} {cells[1]:<4}{v.note}"
             lines.append(row.rstrip())
         return "\n".join([*lines, f"truth    {TRUTHS[self.isomorphic]}"])
 
 
 @dataclass(frozen=True)
 class Classes:
-    """How a test groups a list of graphs.
+    """A list of graphs, grouped by a test.
 
     Attributes:
         test: Name of the test.
-        groups: Positions of graphs the test cannot tell apart, by their first member.
+        groups: Positions of graphs that the test cannot distinguish, by their first member.
         graphs: The graphs.
     """
 
@@ -104,56 +106,73 @@ class Classes:
     @cached_property
     def truth(self) -> list[list[int]] | None:
         """Positions of isomorphic graphs; None if a graph is too large for an exact check."""
-        if self.graphs and int(read(self.graphs).ptr.diff().max()) > SMALL:
-            return None
-        try:
-            return isomorphism_classes(self.graphs)
-        except TooLargeError:
-            return None
+        return _if_small(self.graphs, lambda: isomorphism_classes(self.graphs))
 
     @property
     def pairs(self) -> int:
-        """Number of pairs of graphs the test cannot tell apart."""
+        """Number of pairs of graphs that the test cannot distinguish."""
         return sum(len(group) * (len(group) - 1) // 2 for group in self.groups)
 
 
 def compare(
-    G: object,
-    H: object,
-    tests: Sequence[str] = LADDER,
-    *,
-    max_dim: int | None = None,
+    G: object, H: object, tests: Sequence[str] = LADDER, *, max_dim: int | None = None
 ) -> Comparison:
-    """Run a ladder of tests on two graphs and say which tell them apart, and where.
+    """Find out which tests distinguish two graphs, and in which round and dimension.
 
     Args:
-        G: A graph of any kind that :func:`mpsn.clique_complex` takes.
+        G: A graph of any type that :func:`mpsn.clique_complex` takes.
         H: Another one.
         tests: Names of tests: "wl"; "2-wl" and "3-wl" (oblivious); "2-fwl" and "3-fwl" (folklore:
             2-FWL = 3-WL); "swl" (boundary and upper adjacencies) and "swl-all" (all four) on clique
-            complexes. All but "3-fwl" and "swl-all" unless said.
-        max_dim: Largest dimension of the clique complexes; None for all cliques.
+            complexes. Defaults to all but "3-fwl" and "swl-all".
+        max_dim: Largest dimension of the clique complexes. Defaults to that of the largest clique.
 
     Example:
         >>> hexagon, triangles = nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)
         >>> print(mpsn.wl.compare(hexagon, triangles, tests=["wl", "2-fwl", "swl"]))
-        test     verdict         round  dim
-        wl       not told apart  -      -
-        2-fwl    told apart      1      -
-        swl      told apart      0      2
+        test     verdict           round  dim
+        wl       indistinguishable -      -
+        2-fwl    distinguished     1      -
+        swl      distinguished     0      2
         truth    not isomorphic
     """
     check_tests(tests, max_dim)
-    sizes = read([G, H]).ptr.diff()
+    read([G, H])
     verdicts = tuple(_verdict(test, [G, H], max_dim) for test in tests)
-    return Comparison(verdicts, _truth(G, H) if int(sizes.max()) <= SMALL else None)
+    return Comparison(verdicts, _if_small([G, H], lambda: isomorphic(G, H)))
 
 
-def _truth(G: object, H: object) -> bool | None:
-    try:
-        return isomorphic(G, H)
-    except TooLargeError:
-        return None
+def equivalence_classes(
+    graphs: Sequence[object], test: str = "swl", *, max_dim: int | None = None
+) -> Classes:
+    """Group graphs that a test cannot distinguish, and those that are isomorphic.
+
+    Args:
+        graphs: Graphs of any type that :func:`mpsn.clique_complex` takes.
+        test: Name of a test, as for :func:`compare`.
+        max_dim: Largest dimension of the clique complexes. Defaults to that of the largest clique.
+
+    Example:
+        >>> graphs = [nx.path_graph(3), nx.star_graph(2), nx.cycle_graph(3)]
+        >>> mpsn.wl.equivalence_classes(graphs, "wl").groups
+        [[0, 1], [2]]
+    """
+    check_tests([test], max_dim)
+    if not graphs:
+        return Classes(test, [], graphs)
+    labels = TESTS[test](graphs, max_dim).classes().tolist()
+    return Classes(test, list(partition(labels)), graphs)
+
+
+def check_tests(tests: Sequence[str], max_dim: int | None) -> None:
+    """Refuse unknown tests, and a bad dimension even if no test uses it."""
+    unknown = [test for test in tests if test not in TESTS]
+    if unknown or isinstance(tests, str):
+        got = tests if isinstance(tests, str) else ", ".join(map(str, unknown))
+        raise ColoringError(
+            f"Expected tests among {', '.join(TESTS)}, got {got}.{did_you_mean(got, TESTS)}"
+        )
+    clique_complexes([], max_dim)
 
 
 def _verdict(test: str, graphs: list[object], max_dim: int | None) -> Verdict:
@@ -169,34 +188,11 @@ def _verdict(test: str, graphs: list[object], max_dim: int | None) -> Verdict:
     return Verdict(test, False)
 
 
-def equivalence_classes(
-    graphs: Sequence[object], test: str = "swl", *, max_dim: int | None = None
-) -> Classes:
-    """Group graphs that a test cannot tell apart, and beside it those that are isomorphic.
-
-    Args:
-        graphs: Graphs of any kind that :func:`mpsn.clique_complex` takes.
-        test: Name of a test, as for :func:`compare`.
-        max_dim: Largest dimension of the clique complexes; None for all cliques.
-
-    Example:
-        >>> graphs = [nx.path_graph(3), nx.star_graph(2), nx.cycle_graph(3)]
-        >>> mpsn.wl.equivalence_classes(graphs, "wl").groups
-        [[0, 1], [2]]
-    """
-    check_tests([test], max_dim)
-    if not graphs:
-        return Classes(test, [], graphs)
-    labels = TESTS[test](graphs, max_dim).classes()
-    return Classes(test, positions_by_label(labels.tolist()), graphs)
-
-
-def check_tests(tests: Sequence[str], max_dim: int | None) -> None:
-    """Refuse names that no test has, and a dimension that no complex has, needed or not."""
-    unknown = [test for test in tests if test not in TESTS]
-    if unknown or isinstance(tests, str):
-        got = tests if isinstance(tests, str) else ", ".join(map(str, unknown))
-        raise ColoringError(
-            f"Expected tests among {', '.join(TESTS)}, got {got}.{did_you_mean(got, TESTS)}"
-        )
-    clique_complexes([], max_dim)
+def _if_small(graphs: Sequence[object], check: Callable[[], T]) -> T | None:
+    """Return the result of an exact check, or None if a graph is too large for it."""
+    if graphs and int(read(graphs).ptr.diff().max()) > SMALL:
+        return None
+    try:
+        return check()
+    except TooLargeError:
+        return None

@@ -1,7 +1,7 @@
-"""The truth beside the tests: an exact isomorphism check for small graphs."""
+"""An exact isomorphism check for small graphs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import scipy.sparse.csgraph
@@ -11,12 +11,12 @@ from torch import Tensor
 from mpsn.complexes._sparse import grouped
 from mpsn.errors import TooLargeError
 from mpsn.lifting import clique_complexes
-from mpsn.wl.graphs import bare, read
+from mpsn.wl._inputs import bare, read
+from mpsn.wl._vertices import wl
 from mpsn.wl.simplices import swl
-from mpsn.wl.vertices import wl
 
 CHUNK = 256  # guesses refined together
-STEPS = 10**8  # neighbors looked at before giving up: some 20 seconds
+STEPS = 10**8  # neighbors visited before giving up: about 20 seconds
 TOP = 3  # dimension of the clique complexes that give vertices their first colors
 
 Bare = tuple[Tensor, int]
@@ -24,21 +24,21 @@ Guess = tuple[int, ...]
 
 
 def isomorphic(G: object, H: object, *, max_steps: int | None = None) -> bool:
-    """Tell whether two graphs are isomorphic, by individualization and refinement.
+    """Return whether two graphs are isomorphic, by individualization and refinement.
 
-    Connected components, of the complements if the graphs are dense, are matched with each other,
-    those that SWL tells apart never. Vertices start with their simplicial colors. As long as
-    several vertices of a component of G share a color, one of them is singled out, and every vertex
-    of the other component with its color is tried in its place; what WL tells apart is dropped.
-    Guesses are refined many at a time, the deepest first; before that, one at a time and straight
-    down, which is enough for most graphs that are isomorphic. Exact, fast on the strongly regular
-    graphs that defeat every test here, exponential at worst: then it gives up with a
-    :class:`mpsn.errors.TooLargeError`.
+    Exact, and fast even on strongly regular graphs that no test here can distinguish. Exponential
+    at worst: then it gives up with a :class:`mpsn.errors.TooLargeError`.
+
+    Connected components (of the complements, if the graphs are dense) are matched with each other.
+    Vertices start with their SWL colors. While several vertices of a component of G share a color,
+    one of them is singled out and matched with every vertex of that color in H in turn; matches
+    that WL refutes are dropped. A first pass tries one match at a time and gives up at the first
+    dead end, which suffices for most isomorphic graphs.
 
     Args:
-        G: A graph of any kind that :func:`mpsn.clique_complex` takes.
+        G: A graph of any type that :func:`mpsn.clique_complex` takes.
         H: Another one.
-        max_steps: How often to look at a neighbor before giving up; 10^8 unless said.
+        max_steps: Number of visits to neighbors before giving up. Defaults to 10^8.
 
     Example:
         >>> mpsn.wl.isomorphic(nx.path_graph(3), nx.star_graph(2))
@@ -57,36 +57,27 @@ def isomorphic(G: object, H: object, *, max_steps: int | None = None) -> bool:
     if Counter(labels[:n]) != Counter(labels[n:]):
         return False
     colors = torch.split(found.colors[-1][0], [size for _, size in parts])
-    budget = _Budget(STEPS if max_steps is None else max_steps)
+    limit = STEPS if max_steps is None else max_steps
+    taken = 0
+
+    def spend(steps: int) -> None:
+        nonlocal taken
+        taken += steps
+        if taken > limit:
+            raise TooLargeError(
+                f"Expected to match two graphs in at most {limit:.3g} steps, got more: they have "
+                f"too many symmetries; use smaller graphs, or raise max_steps."
+            )
 
     def same(i: int, j: int) -> bool:
         pair, start = (parts[i], parts[j]), (colors[i], colors[j])
         return (
-            len(torch.unique(start[0])) == len(start[0])  # the colors say which goes where
-            or _search(pair, start, budget, 1, patient=False)
-            or _search(pair, start, budget, CHUNK, patient=True)
+            len(torch.unique(start[0])) == len(start[0])  # the colors are a matching
+            or _search(pair, start, spend, 1, patient=False)
+            or _search(pair, start, spend, CHUNK, patient=True)
         )
 
-    return all(
-        2 * sum(i < n for i in kind) == len(kind)
-        for alike in positions_by_label(labels)
-        for kind in _kinds(alike, same)
-    )
-
-
-class _Budget:
-    """Steps left before a search gives up."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps = self.left = steps
-
-    def spend(self, steps: int) -> None:
-        self.left -= steps
-        if self.left < 0:
-            raise TooLargeError(
-                f"Expected to match two graphs in at most {self.steps:.3g} steps, got more: they "
-                f"have too many symmetries; use smaller graphs, or raise max_steps."
-            )
+    return all(2 * sum(i < n for i in kind) == len(kind) for kind in partition(labels, same))
 
 
 def _components(edges: Tensor, n: int) -> list[Bare]:
@@ -110,13 +101,13 @@ def _components(edges: Tensor, n: int) -> list[Bare]:
 def _search(
     pair: tuple[Bare, Bare],
     start: tuple[Tensor, Tensor],
-    budget: _Budget,
+    spend: Callable[[int], None],
     width: int,
     patient: bool,
 ) -> bool:
-    """Look for vertices of H to stand for those singled out in G, ``width`` guesses at a time.
+    """Look for vertices of H that match those singled out in G, ``width`` guesses at a time.
 
-    If not patient, give up at the first dead end.
+    Unless ``patient``, give up at the first dead end.
     """
     size = pair[0][1] + 2 * pair[0][0].shape[1]
     waiting: list[tuple[Guess, list[Guess]]] = [((), [()])]
@@ -127,7 +118,7 @@ def _search(
             waiting.append((singled, later))
         colors = [_mark(start[0], singled), *(_mark(start[1], guess) for guess in now)]
         found = wl([pair[0]] + [pair[1]] * len(now), colors)
-        budget.spend(found.rounds * len(colors) * size)
+        spend(found.rounds * len(colors) * size)
         same = found.classes().tolist()
         last = found.colors[-1][0].reshape(len(now) + 1, -1)
         alive = [i for i in range(len(now)) if same[i + 1] == same[0]]
@@ -145,37 +136,28 @@ def _search(
 
 
 def isomorphism_classes(graphs: Sequence[object]) -> list[list[int]]:
-    """Group graphs that are isomorphic: positions, by their first member.
-
-    Example:
-        >>> mpsn.wl.isomorphism_classes([nx.path_graph(3), nx.cycle_graph(3), nx.star_graph(2)])
-        [[0, 2], [1]]
-    """
-    found: list[list[int]] = []
-    for alike in positions_by_label(swl(clique_complexes(bare(graphs), TOP)).classes().tolist()):
-        found += _kinds(alike, lambda i, j: isomorphic(graphs[i], graphs[j]))
-    return sorted(found)
+    """Group isomorphic graphs: positions, by their first member."""
+    labels = swl(clique_complexes(bare(graphs), TOP)).classes().tolist()
+    return sorted(partition(labels, lambda i, j: isomorphic(graphs[i], graphs[j])))
 
 
-def _kinds(positions: Iterable[int], same: Callable[[int, int], bool]) -> list[list[int]]:
-    """Group positions by an equivalence, comparing each with the first of every group."""
-    kinds: list[list[int]] = []
-    for i in positions:
-        kind = next((kind for kind in kinds if same(kind[0], i)), None)
-        kinds.append([i]) if kind is None else kind.append(i)
-    return kinds
-
-
-def positions_by_label(labels: Sequence[int]) -> list[list[int]]:
-    """List the positions of equal labels, by their first position."""
-    groups: dict[int, list[int]] = {}
+def partition(
+    labels: Sequence[int], same: Callable[[int, int], bool] = lambda i, j: True
+) -> Iterator[list[int]]:
+    """Yield classes of positions with equal labels for which ``same`` holds."""
+    by_label: dict[int, list[int]] = {}
     for i, label in enumerate(labels):
-        groups.setdefault(label, []).append(i)
-    return list(groups.values())
+        by_label.setdefault(label, []).append(i)
+    for positions in by_label.values():
+        kinds: list[list[int]] = []
+        for i in positions:
+            kind = next((kind for kind in kinds if same(kind[0], i)), None)
+            kinds.append([i]) if kind is None else kind.append(i)
+        yield from kinds
 
 
 def _mark(colors: Tensor, singled: Guess) -> Tensor:
-    """Give the vertices singled out colors of their own, by position."""
+    """Give each of the vertices singled out a color of its own."""
     out = colors.clone()
     out[list(singled)] = -1 - torch.arange(len(singled), device=colors.device)
     return out

@@ -1,17 +1,18 @@
 r"""Exact counts of the regions of hyperplane arrangements.
 
-The regions of a central arrangement number :math:`\sum_k w_k`, where w_k are the absolute
-coefficients of its characteristic polynomial (Zaslavsky). Taking the hyperplanes in one after
-another, each new one, h, cuts as many regions in two as the earlier ones leave in h, so
+A central arrangement has :math:`\sum_k w_k` regions, where w_k are the absolute coefficients of
+its characteristic polynomial (Zaslavsky). If hyperplanes are added one by one, each new one, h,
+cuts as many regions in two as the earlier ones leave in h, so
 
 .. math:: w(A) = 1 + t \sum_i w(\{h_1, ..., h_{i-1}\}^{h_i}),
 
-with the restriction to h_i living in one dimension less. Hyperplanes that coincide there are
-merged, and two dimensions need no recursion. The work follows the number of regions, not 2^M.
+where the restriction to h_i has one dimension less. Hyperplanes that coincide there are merged, and
+two dimensions need no recursion. The cost grows with the number of regions, not with 2^M.
 """
 
 import warnings
 from collections.abc import Callable
+from itertools import accumulate
 from math import comb
 from typing import Any
 
@@ -20,7 +21,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from mpsn.errors import MPSNError, TooLargeError
-from mpsn.regions.arithmetic import Exact, Float
+from mpsn.regions._arithmetic import Exact, Float
 
 MAX_STEPS = 10**8
 SECONDS_PER_STEP = 4e-5
@@ -29,22 +30,22 @@ Rows = Any  # float64 array (m, n), or list of m integer tuples
 
 
 class CloseCallWarning(UserWarning):
-    """Rows so near each other, or biases so different in size, that rounding may decide."""
+    """Rows are so close, or biases so different in size, that rounding may decide the count."""
 
 
 def count(W: ArrayLike, b: ArrayLike | None = None, *, exact: bool = False) -> int:
     r"""Return the number of linear regions of x ↦ relu(W x + b), exactly.
 
-    Lemma "whitney" of the paper, computed in time that follows the number of regions. Zero rows
-    cut nothing; parallel rows cut once; the scale of a row does not matter.
+    Lemma "whitney" of the paper; the time grows with the number of regions. Zero rows cut nothing,
+    parallel rows cut once, and the scale of a row does not matter.
 
     Args:
         W: Normals of the hyperplanes, (M, N).
-        b: Biases (M,); none for a central arrangement.
-        exact: Compute with rational numbers: every float is taken for the fraction it is. In
-            floating point, rows (of length one) that differ by less than 1e-10 are taken for equal,
-            and a :class:`CloseCallWarning` tells when a difference came near that, or when
-            biases, each beside its row, differ in size by a factor above 1e6.
+        b: Biases (M,). Defaults to none, a central arrangement.
+        exact: Whether to compute with rational numbers. In floating point, normalized rows that
+            differ by less than 1e-10 count as equal, and a :class:`CloseCallWarning` is issued if a
+            difference is close to that, or if biases, relative to their rows, differ in size by a
+            factor above 1e6.
 
     Example:
         >>> mpsn.regions.count([[1, 0], [0, 1], [1, 1]])
@@ -58,16 +59,15 @@ def count(W: ArrayLike, b: ArrayLike | None = None, *, exact: bool = False) -> i
 def characteristic_polynomial(
     W: ArrayLike, b: ArrayLike | None = None, *, exact: bool = False
 ) -> tuple[int, ...]:
-    r"""Return the coefficients of :math:`\chi(t)`, that of t^N first.
+    r"""Return the coefficients of the characteristic polynomial :math:`\chi(t)`, from t^N down.
 
-    The number of regions is :math:`(-1)^N \chi(-1)`.
+    The number of regions is :math:`(-1)^N \chi(-1)`. Arguments as for :func:`count`.
 
     Example:
         >>> mpsn.regions.characteristic_polynomial([[1, 0], [0, 1], [1, 1]])  # t^2 - 3 t + 2
         (1, -3, 2)
     """
-    whitney = _whitney_numbers(W, b, exact)
-    signed = [(-1) ** k * w for k, w in enumerate(whitney)]
+    signed = [(-1) ** k * w for k, w in enumerate(_whitney_numbers(W, b, exact))]
     return (*signed, *[0] * (np.shape(W)[1] + 1 - len(signed)))
 
 
@@ -76,27 +76,32 @@ def _whitney_numbers(W: ArrayLike, b: ArrayLike | None, exact: bool) -> list[int
     arithmetic = Exact() if exact else Float()
     parts = arithmetic.components(rows, affine=b is not None)
     for part in parts:
-        _refuse_endless(part)
+        m, rank = len(part), len(part[0])
+        steps = sum(comb(m, k) for k in range(max(1, rank - 1)))
+        if steps > MAX_STEPS:
+            raise TooLargeError(
+                f"Expected an arrangement that can be counted, got {m} hyperplanes of rank {rank}: "
+                f"up to {steps:.1e} steps, {steps * SECONDS_PER_STEP / 3600:.1e} hours; count a "
+                f"smaller layer, or a 2-D slice of it."
+            )
     numbers = [1]
     for part in parts:
-        numbers = _multiply(numbers, _recurse(part, arithmetic.restrict))
+        factor = np.array(_recurse(part, arithmetic.restrict), dtype=object)  # exact integers
+        numbers = np.convolve(numbers, factor).tolist()
     if isinstance(arithmetic, Float) and arithmetic.doubt:
         warnings.warn(
-            f"the count rests on {arithmetic.doubt}; use exact=True to be sure",
+            f"the count depends on {arithmetic.doubt}; use exact=True to be sure",
             CloseCallWarning,
             stacklevel=3,
         )
     if b is None:
         return numbers
-    # The cone over an affine arrangement has one hyperplane more: w(cone) = (1 + t) w.
-    affine = [1]
-    for number in numbers[1:-1]:
-        affine.append(number - affine[-1])
-    return affine
+    # The cone over an affine arrangement has one more hyperplane: w(cone) = (1 + t) w.
+    return list(accumulate(numbers[1:-1], lambda w, cone: cone - w, initial=1))
 
 
-def plain(values: Any) -> Any:
-    """Return a torch tensor as a numpy array, anything else as it is."""
+def to_numpy(values: Any) -> Any:
+    """Convert a torch tensor to a numpy array; return anything else unchanged."""
     if not isinstance(values, torch.Tensor):
         return values
     dense = values.detach().to_dense().cpu()
@@ -104,14 +109,14 @@ def plain(values: Any) -> Any:
 
 
 def _read(W: ArrayLike, b: ArrayLike | None) -> NDArray[Any]:
-    """Return the rows as Python numbers; with biases, these are the last column."""
-    rows = np.array(plain(W), dtype=object)
+    """Return the rows as Python numbers; biases are the last column."""
+    rows = np.array(to_numpy(W), dtype=object)
     if rows.ndim != 2 or rows.size == 0:
         raise MPSNError(
             f"Expected a matrix W of shape (M, N) with entries, got shape {rows.shape}."
         )
     if b is not None:
-        column = np.array(plain(b), dtype=object)
+        column = np.array(to_numpy(b), dtype=object)
         if column.shape != (len(rows),):
             raise MPSNError(f"Expected biases b of shape ({len(rows)},), got {column.shape}.")
         rows = np.column_stack([rows, column])
@@ -139,22 +144,3 @@ def _recurse(rows: Rows, restrict: Callable[[Rows, Any], Rows]) -> list[int]:
     while total[-1] == 0:
         total.pop()
     return [1, *total]
-
-
-def _refuse_endless(rows: Rows) -> None:
-    m, rank = len(rows), len(rows[0])
-    steps = sum(comb(m, k) for k in range(max(1, rank - 1)))
-    if steps > MAX_STEPS:
-        hours = steps * SECONDS_PER_STEP / 3600
-        raise TooLargeError(
-            f"Expected an arrangement that can be counted, got {m} hyperplanes of rank {rank}: up "
-            f"to {steps:.1e} steps, {hours:.1e} hours; count a smaller layer, or a 2-D slice of it."
-        )
-
-
-def _multiply(a: list[int], b: list[int]) -> list[int]:
-    out = [0] * (len(a) + len(b) - 1)
-    for i, x in enumerate(a):
-        for j, y in enumerate(b):
-            out[i + j] += x * y
-    return out

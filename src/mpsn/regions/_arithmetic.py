@@ -1,8 +1,6 @@
-"""Rows of a hyperplane arrangement: which are equal, and their traces in one of them.
+"""Merging and restricting hyperplanes: in floating point with a tolerance, or in integers."""
 
-In floating point with a tolerance, or in integers.
-"""
-
+from collections.abc import Iterator
 from fractions import Fraction
 from math import gcd, lcm
 from typing import Any
@@ -13,34 +11,35 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 TOLERANCE = 1e-10
-NEAR = 30 * TOLERANCE  # differences below are told
-MAX_SPREAD = 1e6  # of the sizes of biases; beyond, rounding may pass for a difference
-MAX_TABLE = 2**12  # numbers in a table of all pairs of rows; for more, sorting is faster
+NEAR = 30 * TOLERANCE  # differences below cause a warning
+MAX_SPREAD = 1e6  # of the sizes of biases; above, rounding errors may look like differences
+MAX_TABLE = 2**12  # largest table of all pairs of rows; above, sorting is faster
 
 
 def _at_infinity(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the cone over an affine arrangement: the rows, and the hyperplane at infinity."""
+    """Return the cone over an affine arrangement: its rows and the hyperplane at infinity."""
     infinity = np.zeros((1, rows.shape[1]), dtype=rows.dtype)
     infinity[0, -1] = 1
     return np.concatenate([rows, infinity])
 
 
-def _connected(coordinates: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
-    """Return the rows of each connected part of a matrix's pattern of nonzero entries."""
-    m, n = coordinates.shape
-    i, j = np.nonzero(coordinates)
+def _blocks(coordinates: NDArray[Any], nonzero: NDArray[np.bool_]) -> Iterator[NDArray[Any]]:
+    """Yield the connected blocks of a matrix with this pattern of nonzero entries."""
+    m, n = nonzero.shape
+    i, j = np.nonzero(nonzero)
     pattern = scipy.sparse.coo_array((np.ones(len(i), bool), (i, m + j)), shape=(m + n, m + n))
     parts, label = scipy.sparse.csgraph.connected_components(pattern, directed=False)
-    found = [np.flatnonzero(label[:m] == part) for part in range(parts)]
-    return [rows for rows in found if len(rows)]
+    for part in range(parts):
+        rows = label[:m] == part
+        if rows.any():
+            yield coordinates[np.ix_(rows, nonzero[rows].any(axis=0))]
 
 
 class Float:
     """Floating-point rows of length one, with a tolerance."""
 
     def __init__(self) -> None:
-        self.closest: float | None = None
-        self.spread = 1.0
+        self.closest, self.spread = np.inf, 1.0
 
     def components(self, rows: NDArray[Any], affine: bool) -> list[NDArray[np.float64]]:
         """Return the arrangement's direct summands, each in coordinates of its own rank."""
@@ -53,12 +52,8 @@ class Float:
         basis = order[: int((sizes > TOLERANCE).sum())]
         coordinates = np.linalg.lstsq(kept[basis].T, kept.T, rcond=None)[0].T  # (m, rank)
         self._note(np.abs(coordinates))
-        nonzero = np.abs(coordinates) > TOLERANCE
-        parts = []
-        for part in _connected(nonzero):
-            columns = nonzero[part].any(axis=0)
-            parts.append(self._distinct(coordinates[np.ix_(part, columns)]))
-        return parts
+        blocks = _blocks(coordinates, np.abs(coordinates) > TOLERANCE)
+        return [self._distinct(block) for block in blocks]
 
     def restrict(self, rows: NDArray[np.float64], h: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the distinct traces of the rows in the hyperplane h, in one dimension less."""
@@ -67,10 +62,7 @@ class Float:
         return self._distinct(np.delete(traces, p, axis=1))
 
     def _scale(self, rows: NDArray[np.float64], affine: bool) -> NDArray[np.float64]:
-        """Bring normals to a size near 1, biases to sizes around 1; drop rows that cut nothing.
-
-        By powers of two, so that nothing is rounded.
-        """
+        """Scale normals and biases to near 1, without rounding; drop rows that cut nothing."""
         n = rows.shape[1] - affine
         rows = rows[rows[:, :n].any(axis=1)]
         size = np.frexp(np.abs(rows[:, :n]).max(axis=1, keepdims=True))[1]
@@ -94,14 +86,13 @@ class Float:
             return rows[~self._repeated(rows)]
         side = np.where(rows @ rows.T < 0, -1.0, 1.0)
         apart = np.abs(rows[:, None] - side[:, :, None] * rows).max(axis=2)  # (m, m)
-        apart = apart[np.tril_indices(len(rows), -1)]
+        apart[np.triu_indices(len(rows))] = np.inf  # compare with earlier rows only
         self._note(apart)
-        repeated = np.zeros((len(rows), len(rows)), dtype=bool)
-        repeated[np.tril_indices(len(rows), -1)] = apart <= TOLERANCE
-        return rows[~repeated.any(axis=1)]
+        repeated: NDArray[np.bool_] = (apart <= TOLERANCE).any(axis=1)
+        return rows[~repeated]
 
     def _repeated(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Say which rows repeat another one, comparing only rows that are near on a random line."""
+        """Return which rows repeat an earlier one, comparing only rows close on a random line."""
         line = np.random.default_rng(0).standard_normal(rows.shape[1])
         place = rows @ line
         cell = np.rint(np.where(place < 0, -1, 1)[:, None] * rows * (100 / TOLERANCE))
@@ -124,16 +115,14 @@ class Float:
 
     def _note(self, sizes: NDArray[np.float64]) -> None:
         near = sizes[(sizes > TOLERANCE / 100) & (sizes < NEAR)]
-        if near.size:
-            size = float(near.min())
-            self.closest = size if self.closest is None else min(self.closest, size)
+        self.closest = min(self.closest, float(near.min(initial=np.inf)))
 
     @property
     def doubt(self) -> str | None:
-        """What the count rests on, if that is not sure."""
+        """Why the count may be wrong, if there is a reason."""
         if self.spread > MAX_SPREAD:
             return f"biases whose sizes differ by a factor of {self.spread:.0e}"
-        if self.closest is not None:
+        if self.closest < NEAR:
             return f"a difference of {self.closest:.1e}, near the tolerance {TOLERANCE:.0e}"
         return None
 
@@ -148,30 +137,16 @@ class Exact:
         kept = self._distinct([self._integers(row) for row in fractions])
         if not kept:
             return []
-        coordinates = np.array(
-            _reduced([list(map(Fraction, c)) for c in zip(*kept, strict=True)])
-        ).T
-        nonzero = coordinates != 0
-        parts = []
-        for part in _connected(nonzero):
-            columns = nonzero[part].any(axis=0)
-            block = coordinates[np.ix_(part, columns)]
-            parts.append(self._distinct([self._integers(row) for row in block]))
-        return parts
+        columns = [list(map(Fraction, column)) for column in zip(*kept, strict=True)]
+        coordinates = np.array(_reduced(columns)).T
+        blocks = _blocks(coordinates, coordinates != 0)
+        return [self._distinct([self._integers(row) for row in block]) for block in blocks]
 
     def restrict(self, rows: list[tuple[int, ...]], h: tuple[int, ...]) -> list[tuple[int, ...]]:
         """Return the distinct traces of the rows in the hyperplane h, in one dimension less."""
         p = next(i for i, entry in enumerate(h) if entry)
-        return self._distinct(
-            [
-                [
-                    w * h[p] - row[p] * v
-                    for i, (w, v) in enumerate(zip(row, h, strict=True))
-                    if i != p
-                ]
-                for row in rows
-            ]
-        )
+        kept = [i for i in range(len(h)) if i != p]
+        return self._distinct([[row[i] * h[p] - row[p] * h[i] for i in kept] for row in rows])
 
     @staticmethod
     def _integers(row: Any) -> list[int]:
@@ -191,7 +166,7 @@ class Exact:
 
 
 def _fraction(entry: Any) -> Fraction:
-    # Before Python 3.12, Fraction takes no float but Python's own.
+    # Before Python 3.12, Fraction takes only Python's own floats.
     ratio = hasattr(entry, "as_integer_ratio")
     return Fraction(*entry.as_integer_ratio()) if ratio else Fraction(entry)
 

@@ -1,5 +1,6 @@
-"""Color refinement to a stable coloring, for any test, and what comes out of it."""
+"""Color refinement to a stable coloring, for any test, and its result."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,9 +11,9 @@ from torch import Tensor
 
 from mpsn.complexes._memory import available_memory
 from mpsn.errors import ColoringError, TooLargeError
-from mpsn.wl.grouping import Multisets, group, signature_keys
-from mpsn.wl.initial import Initial
-from mpsn.wl.palette import Palette
+from mpsn.wl._grouping import Multisets, group, signature_keys
+from mpsn.wl._inputs import Initial
+from mpsn.wl._palette import Palette
 
 Colors = tuple[Tensor, ...]
 Histogram = tuple[dict[int, int], ...]
@@ -21,19 +22,18 @@ Signatures = Callable[[int, Colors, "Painter"], tuple[Tensor, Sequence[Multisets
 
 @dataclass(frozen=True, repr=False)
 class Refinement:
-    """What a test found, for all complexes (or graphs) that were refined together.
+    """Result of a test, for all complexes (or graphs) that were refined together.
 
-    Colors are numbers. Two simplices of the same dimension have the same color in a round exactly
-    if the test cannot tell them apart in that round; colors of different rounds or dimensions are
-    different numbers. Without a palette the numbers depend on the complexes refined together alone,
-    not on the order or names of their simplices.
+    Two simplices of the same dimension have the same color in a round exactly if the test cannot
+    distinguish them in that round; colors of different rounds or dimensions are different numbers.
+    Without a palette the numbers do not depend on the order or names of the simplices.
 
     Attributes:
         test: Name of the test.
         colors: ``colors[t][k]``, (n_k,) int64, for rounds t = 0, ..., ``rounds``. Tests on vertices
-            or vertex tuples have one dimension, 0.
-        ptr: ``ptr[k]``, (complexes + 1,): where the k-simplices of each complex start.
-        stable: Whether the last round split nothing; can be False only if ``rounds`` was given.
+            or vertex tuples have only k = 0.
+        ptr: ``ptr[k]``, (num_complexes + 1,): where the k-simplices of each complex start.
+        stable: Whether the last round split no color; False only if ``rounds`` was given.
         palette: The palette, if one was passed in.
     """
 
@@ -45,7 +45,7 @@ class Refinement:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds run; to run until stable takes one round that splits nothing."""
+        """Number of rounds run; running until stable includes one round that splits nothing."""
         return len(self.colors) - 1
 
     @property
@@ -55,10 +55,10 @@ class Refinement:
 
     @cached_property
     def histograms(self) -> list[Histogram]:
-        """Per complex, per dimension, how many simplices have which color in the last round.
+        """Number of simplices of each color after the last round, per complex and dimension.
 
         Two complexes refined together until stable have equal histograms exactly if the test cannot
-        tell them apart. Of two refined one after another with one palette, compare
+        distinguish them. If they were refined one by one with one palette, compare
         ``histograms_at(min(one.rounds, two.rounds))``: colors of different rounds never agree.
         """
         return self.histograms_at(self.rounds)
@@ -66,38 +66,31 @@ class Refinement:
     def histograms_at(self, turn: int) -> list[Histogram]:
         """Return the histograms after round ``turn``."""
         out: list[list[dict[int, int]]] = [[] for _ in range(self.num_complexes)]
-        for k, (ptr, colors) in enumerate(zip(self.ptr, self.colors[turn], strict=True)):
-            owner = torch.repeat_interleave(ptr.diff(), output_size=len(colors))
-            low, width = (int(colors.min()), int(colors.max()) + 1) if len(colors) else (0, 1)
-            pairs, counts = torch.unique(owner * (width - low) + colors - low, return_counts=True)
-            rows = pairs // (width - low), pairs % (width - low) + low, counts
-            for i, color, count in zip(*(row.tolist() for row in rows), strict=True):
-                out[i].extend({} for _ in range(k + 1 - len(out[i])))
-                out[i][k][color] = count
+        for ptr, colors in zip(self.ptr, self.colors[turn], strict=True):
+            starts, values = ptr.tolist(), colors.tolist()
+            for histogram, start, stop in zip(out, starts, starts[1:], strict=False):
+                if start < stop:
+                    histogram.append(dict(sorted(Counter(values[start:stop]).items())))
         return [tuple(histogram) for histogram in out]
 
-    def partition(self, k: int = 0, turn: int | None = None) -> list[Tensor]:
-        """Return the classes of k-simplices of one color after a round, the last unless said.
-
-        Each class holds positions in the union, ascending; the classes come by their colors.
-        """
-        colors = self.colors[self.rounds if turn is None else turn][k]
-        ordered, order = colors.sort(stable=True)
+    def partition(self, k: int = 0, turn: int = -1) -> list[Tensor]:
+        """Return the positions of the k-simplices of each color after round ``turn``."""
+        ordered, order = self.colors[turn][k].sort(stable=True)
         sizes = torch.unique_consecutive(ordered, return_counts=True)[1]
         return list(torch.split(order, sizes.tolist()))
 
-    def num_colors(self, turn: int) -> tuple[int, ...]:
-        """Return the number of colors per dimension after a round."""
+    def num_colors(self, turn: int = -1) -> tuple[int, ...]:
+        """Return the number of colors per dimension after round ``turn``."""
         return tuple(len(torch.unique(colors)) for colors in self.colors[turn])
 
-    def classes(self, turn: int | None = None, k: int | None = None) -> Tensor:
+    def classes(self, turn: int = -1, k: int | None = None) -> Tensor:
         """Number the complexes so that those with equal histograms share a number.
 
         Args:
-            turn: After which round; the last unless said.
-            k: In which dimension; in all unless said.
+            turn: The round. Defaults to the last.
+            k: The dimension. Defaults to all of them.
         """
-        colors = self.colors[self.rounds if turn is None else turn]
+        colors = self.colors[turn]
         levels = range(len(colors)) if k is None else [k]
         own = torch.zeros(self.num_complexes, dtype=torch.int64, device=self.ptr[0].device)
         return group(own, [Multisets(self.ptr[k], colors[k].clone()) for k in levels]).ids
@@ -105,21 +98,21 @@ class Refinement:
     def __repr__(self) -> str:
         return (
             f"Refinement({self.test}, complexes={self.num_complexes}, rounds={self.rounds}, "
-            f"colors={self.num_colors(self.rounds)})"
+            f"colors={self.num_colors()})"
         )
 
 
 class Painter:
-    """Gives groups their colors: from a palette, or else new ones from 0 up."""
+    """Assign colors to groups: from a palette, or new ones from 0 up."""
 
     def __init__(self, palette: Palette | None) -> None:
         self.palette, self.turn, self.used = palette, 0, 0 if palette is None else len(palette)
 
     def pack(self, columns: Sequence[Tensor]) -> Tensor:
-        """Write pairs or triples of colors as single codes, different ones for different tuples.
+        """Encode pairs or triples of colors as single integers, one to one.
 
-        With a palette the codes must mean the same in later calls: 31 bits a color, and the first
-        two colors of a triple become one, by a name of their own.
+        With a palette the codes must mean the same in later calls: 31 bits per color, and the first
+        two colors of a triple are replaced by one color of their own.
         """
         if self.used > 1 << 31:
             raise TooLargeError(
@@ -165,11 +158,10 @@ def refine(
     Args:
         test: Name of the test.
         initial: Initial colors of every level.
-        signatures: From a level, the colors of all levels and the painter, whose ``used`` is above
-            all colors: the own color of each receiver on that level, and its multisets. All levels
-            move at once.
+        signatures: Maps a level, the colors of all levels and the painter to the own colors of the
+            receivers on that level and their multisets. All levels are updated at once.
         ptr: Where the receivers of each complex start, per level.
-        rounds: How many rounds to run; until stable unless said.
+        rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
         palette: Palette to take colors from and add them to.
     """
     whole = isinstance(rounds, (int, np.integer)) and not isinstance(rounds, bool)

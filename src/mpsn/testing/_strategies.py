@@ -1,4 +1,4 @@
-"""Hypothesis strategies: random graphs and complexes, the awkward ones among them."""
+"""Hypothesis strategies: random graphs and complexes, including edge cases."""
 
 import networkx as nx
 import torch
@@ -14,8 +14,7 @@ def graphs(draw: st.DrawFn, max_nodes: int = 9) -> "nx.Graph[int]":
     n = draw(st.integers(0, max_nodes))
     pairs = [(u, v) for u in range(n) for v in range(u + 1, n)]
     kept = draw(st.sets(st.sampled_from(pairs))) if pairs else set()
-    dense: bool = draw(st.booleans())  # dense graphs as often as sparse ones
-    if dense:
+    if draw(st.booleans()):  # dense graphs as often as sparse ones
         kept = set(pairs) - kept
     graph: nx.Graph[int] = nx.empty_graph(n)
     graph.add_edges_from(kept)
@@ -30,13 +29,13 @@ def complexes(
     features: int | None = None,
     oriented: bool = False,
 ) -> SimplicialComplex:
-    """Draw a complex: a clique complex, or the closure of any simplices.
+    """Draw a complex: a clique complex, or the closure of random simplices.
 
     Args:
         draw: Passed in by hypothesis.
         max_vertices: Largest number of vertices.
         max_dim: Largest dimension.
-        features: Width of random float64 features on every dimension; none unless said.
+        features: Width of random float64 features in every dimension. Defaults to no features.
         oriented: Whether to flip simplices at random.
     """
     if draw(st.booleans()):
@@ -52,6 +51,6 @@ def complexes(
         shapes = [(count, features) for count in K.counts]
         K = K.replace(x=[torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes])
     if oriented:
-        turns = {k: torch.rand(K.count(k), generator=generator) < 0.5 for k in range(1, K.dim + 1)}
-        K = K.flip(turns)
+        dims = range(1, K.dim + 1)
+        K = K.flip({k: torch.rand(K.count(k), generator=generator) < 0.5 for k in dims})
     return K

@@ -1,4 +1,6 @@
-"""Mixing and comparing the multisets of many receivers, on the CPU."""
+"""Hash and compare the multisets of many receivers, on the CPU."""
+
+from typing import Any
 
 import numba
 import numpy as np
@@ -12,23 +14,25 @@ SECOND = -7723592293110705685
 SHORT = 32  # below this, insertion beats the general sort
 
 
-@numba.njit(cache=True, nogil=True)
-def mix(x: int) -> int:
-    """Scramble 64 bits, one to one."""
+def mix(x: Any) -> Any:
+    """Scramble 64 bits, one to one: an integer, or a tensor of them."""
     x = x + START
     x = (x ^ ((x >> 30) & 0x3FFFFFFFF)) * FIRST
     x = (x ^ ((x >> 27) & 0x1FFFFFFFFF)) * SECOND
     return x ^ ((x >> 31) & 0x1FFFFFFFF)
 
 
+_mix = numba.njit(cache=True, nogil=True)(mix)
+
+
 @numba.njit(cache=True, nogil=True)
 def fold(ptr: Array, codes: Array, hashes: Array) -> None:
-    """Fold the multiset of each receiver into its hash, whatever the order of its codes."""
+    """Fold the multiset of each receiver into its hash, in any order of its codes."""
     for i in range(len(hashes)):
         total = 0
         for j in range(ptr[i], ptr[i + 1]):
-            total += mix(codes[j])
-        hashes[i] = mix(FIRST * hashes[i] + total)
+            total += _mix(codes[j])
+        hashes[i] = _mix(FIRST * hashes[i] + total)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -59,8 +63,8 @@ def compare(
 ) -> None:
     """Mark the groups whose members do not all have the multiset of their first member.
 
-    Group g consists of ``order[starts[g]:starts[g + 1]]``. Multisets are sorted on the way, in
-    place, in groups of two and more.
+    Group g consists of ``order[starts[g]:starts[g + 1]]``. In groups of two or more, multisets are
+    sorted in place.
     """
     for g in range(len(starts) - 1):
         if starts[g + 1] - starts[g] == 1:

@@ -1,4 +1,4 @@
-"""One step up in the list of cliques, in plain torch, for the GPU."""
+"""Extend cliques by one vertex, in plain torch, for the GPU."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class Hits(NamedTuple):
-    """Children found: the clique, its later sibling and its first face's child, all (m,)."""
+    """The children found: their clique, its later sibling, its first face's child, all (m,)."""
 
     clique: Tensor
     sibling: Tensor
@@ -15,7 +15,7 @@ class Hits(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """For each clique: how many candidates, where they start, whose children to search for them."""
+    """Candidates of each clique: their number, their start, and the simplex to search for them."""
 
     sizes: Tensor
     start: Tensor
@@ -24,10 +24,10 @@ class Candidates(NamedTuple):
 
 
 def candidates(faces: Tensor, ptr: Tensor) -> Candidates:
-    """Say where to look for the children of each clique.
+    """Return where to look for the children of each clique.
 
     A child of clique s is a later sibling of s whose last vertex also extends s's first face (see
-    ``cliques_cpu``). The shorter of the two lists is gone through, the longer one searched.
+    ``_cliques_cpu``). The shorter of the two lists is scanned, the longer one searched.
     """
     parent, first = faces[:, -1], faces[:, 0]
     sibling = torch.arange(1, len(faces) + 1, device=faces.device)
@@ -41,23 +41,16 @@ def candidates(faces: Tensor, ptr: Tensor) -> Candidates:
     )
 
 
-def join(
-    last: Tensor,
-    keys: Tensor,
-    n: int,
-    start: int,
-    many: Candidates,
-    total: int,
-) -> Hits:
+def join(last: Tensor, keys: Tensor, n: int, start: int, many: Candidates, total: int) -> Hits:
     """Find the children of the cliques from ``start`` on, by searching sorted keys.
 
     Args:
         last: Last vertex of every clique of this dimension.
         keys: ``parent * n + last`` of each of them, ascending.
         n: Number of vertices.
-        start: Number of the first clique in ``many``.
-        many: What :func:`candidates` said of a run of cliques.
-        total: How many candidates they have together.
+        start: Index of the first clique in ``many``.
+        many: Candidates of consecutive cliques.
+        total: Number of all these candidates.
     """
     sizes, where, ask, by_sibling = many
     owner = torch.repeat_interleave(sizes, output_size=total)

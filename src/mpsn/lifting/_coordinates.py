@@ -1,4 +1,4 @@
-"""Coordinates of vertices that a complex has by itself."""
+"""Intrinsic coordinates of the vertices of a complex."""
 
 import math
 
@@ -10,15 +10,14 @@ from mpsn.errors import ComplexError
 
 
 def laplacian_coordinates(K: SimplicialComplex, number: int) -> Tensor:
-    """Return coordinates of the vertices, (n_0, number) float64: the smoothest waves on K.
+    """Return coordinates of the vertices, (n_0, number) float64, from the graph Laplacian.
 
-    Eigenvectors of the graph Laplacian :math:`L_0` to its smallest eigenvalues above zero, scaled
-    to mean square 1. An eigenvector may as well be taken with the other sign; here the entry that
-    is largest in size is positive. Computed with a dense matrix.
+    Eigenvectors of :math:`L_0` for its smallest positive eigenvalues, scaled to mean square 1 and
+    signed so that the entry of largest magnitude is positive. Uses a dense matrix.
 
     Args:
         K: A connected complex.
-        number: How many coordinates.
+        number: Number of coordinates.
 
     Example:
         >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
@@ -28,7 +27,7 @@ def laplacian_coordinates(K: SimplicialComplex, number: int) -> Tensor:
     if not 1 <= number < K.num_nodes or K.betti_numbers()[0] != 1:
         raise ComplexError(
             f"Expected a connected complex of more than {number} >= 1 vertices, got {K} with "
-            f"Betti numbers {K.betti_numbers()}."
+            f"Betti numbers {K.betti_numbers()}; take a component, or fewer coordinates."
         )
     L = K.hodge_laplacian(0, dtype=torch.float64).to_dense()
     waves: Tensor = torch.linalg.eigh(L).eigenvectors[:, 1 : number + 1]

@@ -1,4 +1,4 @@
-"""The matrix of a layer: what it computes before its activation."""
+"""The matrix of a layer before its activation."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -23,17 +23,17 @@ def layer_matrix(
     r"""Return the matrix W of a layer on a complex, with out = ψ(W in).
 
     The paper's standard form (equation "MPSN full standard"): in and out are
-    :math:`\operatorname{vec}` of the features, column by column within a dimension, dimension after
+    :math:`\operatorname{vec}` of the features, column by column within a dimension, dimension by
     dimension, so that a term :math:`M H V` of the layer is a block :math:`V^\top \otimes M` of W.
-    Read off the layer itself, one input coordinate at a time.
+    The layer is called once per input coordinate.
 
     Args:
-        layer: ``layer(K, xs)``, linear in the features but for its activation ``layer.act``.
+        layer: ``layer(K, xs)``, linear in the features except for its activation ``layer.act``.
         K: The complex.
         widths: Width d_n of the input per dimension.
-        outputs: Dimensions whose output counts; all of the layer's unless said.
+        outputs: Dimensions of the output to include. Defaults to all.
         populate: A linear map from vertex features (S_0, d_0) to the features of all dimensions.
-            The matrix is then W C with C the matrix of this map, and ``in`` the vertex features.
+            The matrix is then W C, with C the matrix of this map, and ``in`` the vertex features.
 
     Returns:
         Float64 array (M, N), with M the number of outputs and N the number of inputs.
@@ -44,7 +44,11 @@ def layer_matrix(
         >>> mpsn.regions.layer_matrix(layer, K, [1, 1, 1]).shape
         (21, 7)
     """
-    linear: Any = _without_activation(layer)
+    linear: Any = layer
+    if isinstance(layer, torch.nn.Module):
+        linear = copy.deepcopy(layer).double().eval()
+        if hasattr(linear, "act"):
+            linear.act = torch.nn.Identity()
     given = list(widths[:1] if populate else widths)
     shapes = [(K.count(n), d) for n, d in enumerate(given)]
     sizes = [s * d for s, d in shapes]
@@ -62,7 +66,7 @@ def layer_matrix(
         generator = torch.Generator().manual_seed(0)
         probe = torch.randn(sum(sizes), dtype=torch.float64, generator=generator)
         near = 1e-8 * float((matrix.abs() @ probe.abs()).sum())
-        # Both signs and two sizes: a relu, an abs or a clamp shows in one of them.
+        # Both signs and two sizes: a relu, an abs or a clamp fails one of them.
         if not all(
             torch.allclose(apply(c * probe) / c, matrix @ probe, atol=near) for c in (1, -1, 100)
         ):
@@ -71,12 +75,3 @@ def layer_matrix(
                 "remove biases and inner activations, and name the last one `act`."
             )
     return matrix.numpy()
-
-
-def _without_activation(layer: Any) -> Any:
-    if not isinstance(layer, torch.nn.Module):
-        return layer
-    linear = copy.deepcopy(layer).double().eval()
-    if hasattr(linear, "act"):
-        linear.act = torch.nn.Identity()
-    return linear

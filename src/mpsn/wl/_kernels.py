@@ -14,18 +14,18 @@ from mpsn.complexes._graphs import as_graph
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError
 from mpsn.lifting import clique_complexes
-from mpsn.wl.graphs import bare
-from mpsn.wl.palette import Palette
-from mpsn.wl.refinement import Refinement
+from mpsn.wl._inputs import bare
+from mpsn.wl._palette import Palette
+from mpsn.wl._refinement import Refinement
+from mpsn.wl._vertices import wl
 from mpsn.wl.simplices import swl
-from mpsn.wl.vertices import wl
 
 
 class _ColorCounts(TransformerMixin, BaseEstimator):
-    """Count the colors of every round: a column per color of the fit, then one for all others.
+    """Count the colors of every round: one column per color seen in fitting, then the others.
 
-    Those others have their column per round and dimension, after all others, by round, then
-    dimension; dimensions above those of the fit share the column of the highest.
+    Unseen colors have one column per round and dimension, in this order; dimensions above those of
+    the fit share the column of the highest.
     """
 
     rounds: int | None
@@ -59,21 +59,22 @@ class _ColorCounts(TransformerMixin, BaseEstimator):
                 extra = known + turn * self.levels_ + min(k, self.levels_ - 1)
                 columns.append(torch.where(color < known, color, extra))
                 rows.append(torch.repeat_interleave(found.ptr[k].diff()))
-        # scikit-learn's linear models take 32-bit indices only
+        # scikit-learn's linear models take only 32-bit indices
         row, column = (torch.cat(part).to("cpu", torch.int32).numpy() for part in (rows, columns))
         shape = (found.num_complexes, known + (self.rounds_ + 1) * self.levels_)
         return scipy.sparse.csr_array((np.ones(len(row), np.int64), (row, column)), shape=shape)
 
 
 class WLKernel(_ColorCounts):
-    """Weisfeiler-Lehman features: how many vertices have which color, in all rounds.
+    """Weisfeiler-Lehman features: the number of vertices of each color, in all rounds.
 
-    A linear model on them is the Weisfeiler-Lehman subtree kernel. A color not seen in fitting is
-    counted in an extra column per round; these columns come last.
+    A linear model on them is the Weisfeiler-Lehman subtree kernel. Colors not seen in fitting are
+    counted in one extra column per round; these columns come last.
 
     Args:
-        rounds: Number of rounds; None to go on until the graphs of the fit are stable.
-        initial: "uniform" for vertices that start alike, "features" to start with their rows of x.
+        rounds: Number of rounds; None to run until the graphs of the fit are stable.
+        initial: "uniform" to start all vertices with one color, "features" to start with their
+            rows of x.
 
     Example:
         >>> features = mpsn.wl.WLKernel(rounds=1).fit_transform([nx.path_graph(3)])
@@ -102,13 +103,13 @@ class WLKernel(_ColorCounts):
 
 
 class SWLKernel(_ColorCounts):
-    """Simplicial Weisfeiler-Lehman features: how many simplices have which color, in all rounds.
+    """Simplicial Weisfeiler-Lehman features: the number of simplices of each color, in all rounds.
 
-    Graphs are lifted to their clique complexes. A color not seen in fitting is counted in an extra
-    column for its round and dimension; these columns come last.
+    Graphs are lifted to their clique complexes. Colors not seen in fitting are counted in one extra
+    column per round and dimension; these columns come last.
 
     Args:
-        rounds: Number of rounds; None to go on until the graphs of the fit are stable.
+        rounds: Number of rounds; None to run until the graphs of the fit are stable.
         max_dim: Largest dimension of the clique complexes; None for all cliques.
         adjacencies: As for :func:`mpsn.wl.swl`.
         initial: As for :func:`mpsn.wl.swl`.

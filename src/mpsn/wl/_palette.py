@@ -1,4 +1,4 @@
-"""Colors that last from one refinement to the next."""
+"""Colors that stay valid from one refinement to the next."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Self
@@ -10,12 +10,12 @@ from mpsn.errors import ColoringError
 
 
 class Palette:
-    """Which signature got which color, so that complexes can be refined one after another.
+    """Record which signature got which color, so that complexes can be refined one by one.
 
-    Pass one to :func:`mpsn.wl.swl` or its siblings: signatures it knows keep their colors, new ones
-    get colors no signature of any round had before. Signatures are kept whole. The palette grows in
-    place and comes back as ``result.palette``; :meth:`copy` it to keep a state. It serves one test
-    with one choice of adjacencies and initial colors.
+    Pass a palette to :func:`mpsn.wl.swl` or another test: known signatures keep their colors, new
+    ones get new colors. Signatures are stored whole. The palette grows in place and comes back as
+    ``result.palette``; :meth:`copy` it to keep a state. It serves one test with one choice of
+    adjacencies and initial colors.
 
     Example:
         >>> one = mpsn.wl.wl(nx.cycle_graph(6), palette=mpsn.wl.Palette())
@@ -37,14 +37,14 @@ class Palette:
         return f"Palette({self._used} colors)"
 
     def copy(self) -> Self:
-        """Return a palette that can grow apart from this one."""
+        """Return an independent copy."""
         out = type(self)()
         out._rules, out._used = dict(self._rules), self._used
         out._tables = {at: dict(table) for at, table in self._tables.items()}
         return out
 
     def adopt(self, rule: Hashable, kinds: Mapping[int, str]) -> None:
-        """Settle what the palette is for, or refuse another use.
+        """Fix what the palette is used for, or refuse another use.
 
         Args:
             rule: The test and its choices.
@@ -60,11 +60,8 @@ class Palette:
     def name(self, turn: int, level: int, keys: Sequence[Hashable]) -> Tensor:
         """Return the colors of signatures seen in one round on one level, (len(keys),) int64."""
         table = self._tables.setdefault((turn, level), {})
-        out = []
         for key in keys:
-            color = table.get(key)
-            if color is None:
-                color = table[key] = self._used
+            if key not in table:
+                table[key] = self._used
                 self._used += 1
-            out.append(color)
-        return torch.tensor(out, dtype=torch.int64)
+        return torch.tensor([table[key] for key in keys], dtype=torch.int64)

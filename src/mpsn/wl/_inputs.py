@@ -1,4 +1,4 @@
-"""Initial colors: from dimension, from features, or given by hand."""
+"""Inputs of the tests: graphs, and initial colors from dimension, features or the caller."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mpsn.complexes._graphs import CleanGraphs, Graph, as_graph, clean_graphs
 from mpsn.errors import ColoringError
 
 NAN = "Expected initial colors that equal themselves, got NaN; use a number in its place."
@@ -16,6 +17,34 @@ WIDER = {  # types that torch or numpy cannot work with, and where their values 
     torch.uint64: torch.int64,
     torch.bfloat16: torch.float32,
 }
+
+
+def is_one(graphs: object) -> bool:
+    """Return whether this is one graph, not a list; a pair (edge_index, num_nodes) is one graph."""
+    if isinstance(graphs, tuple) and len(graphs) == 2:
+        return isinstance(graphs[1], (int, np.integer))
+    return isinstance(graphs, Graph) or not isinstance(graphs, Sequence)
+
+
+def read(graphs: object) -> CleanGraphs:
+    """Read one graph or many, of any supported type, and refuse graphs without vertices."""
+    clean = clean_graphs([graphs] if is_one(graphs) else graphs)  # type: ignore[arg-type]
+    check_vertices(clean.ptr.diff(), "graph")
+    return clean
+
+
+def bare(graphs: Sequence[object]) -> list[tuple[Tensor, int]]:
+    """Drop features and labels, whose shapes may differ between graphs."""
+    return [(graph.edge_index, graph.num_nodes) for graph in map(as_graph, graphs)]
+
+
+def check_vertices(sizes: Tensor, what: str) -> None:
+    """Refuse complexes or graphs without vertices: there is nothing to color."""
+    if bool((sizes == 0).any()):
+        number = int((sizes == 0).nonzero()[0])
+        raise ColoringError(
+            f"Expected at least one vertex, got none in {what} {number}; leave it out."
+        )
 
 
 class Initial(NamedTuple):
@@ -65,23 +94,7 @@ def kind_of(colors: Any) -> str:
     if isinstance(colors, Tensor):
         width = colors.reshape(len(colors), -1).shape[1] if len(colors) else None
         return f"{colors.dtype}" if width in (None, 1) else f"{colors.dtype} rows of {width}"
-    kinds = sorted({type(color).__name__ for color in colors})
-    return " and ".join(kinds) or "nothing"
-
-
-def _readable(colors: Any, number: int) -> Any:
-    """Return the colors of one graph as a tensor or a collection in the order of its vertices."""
-    if isinstance(colors, np.ndarray) and colors.ndim:
-        if colors.dtype.kind not in "biuf":
-            return colors.tolist()
-        return torch.from_numpy(np.array(colors, colors.dtype.newbyteorder("=")))
-    unordered = isinstance(colors, (Mapping, Set)) or not hasattr(colors, "__len__")
-    if unordered or getattr(colors, "ndim", 1) == 0:
-        raise ColoringError(
-            f"Expected the colors of graph {number} as a tensor, array or list, one per vertex in "
-            f"the order of its vertices, got {colors!r:.60}; of a dict, use [colors[v] for v in G]."
-        )
-    return colors
+    return " and ".join(sorted({type(color).__name__ for color in colors})) or "nothing"
 
 
 def of_vertices(colors: Any, sizes: Sequence[int]) -> tuple[Initial, str]:
@@ -115,3 +128,18 @@ def of_vertices(colors: Any, sizes: Sequence[int]) -> tuple[Initial, str]:
     if isinstance(colors[0], Tensor):
         return from_rows(torch.cat([part.reshape(len(part), -1) for part in colors])), kinds[0]
     return from_values([color for part in colors for color in part]), kinds[0]
+
+
+def _readable(colors: Any, number: int) -> Any:
+    """Return the colors of one graph as a tensor or a collection in vertex order."""
+    if isinstance(colors, np.ndarray) and colors.ndim:
+        if colors.dtype.kind not in "biuf":
+            return colors.tolist()
+        return torch.from_numpy(np.array(colors, colors.dtype.newbyteorder("=")))
+    unordered = isinstance(colors, (Mapping, Set)) or not hasattr(colors, "__len__")
+    if unordered or getattr(colors, "ndim", 1) == 0:
+        raise ColoringError(
+            f"Expected the colors of graph {number} as a tensor, array or list, one per vertex in "
+            f"the order of its vertices, got {colors!r:.60}; of a dict, use [colors[v] for v in G]."
+        )
+    return colors

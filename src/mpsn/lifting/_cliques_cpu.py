@@ -1,19 +1,22 @@
-"""One step up in the list of cliques, on the CPU."""
+"""Extend cliques by one vertex, on the CPU.
+
+The simplices that extend p by one later vertex are p's children. In lexicographic order the
+children of p are consecutive, ptr[p] .. ptr[p + 1], and their last vertices ascend. A vertex w
+extends the clique s = (v_0, ..., v_k) exactly if w is the last vertex of a later sibling of s,
+(v_0, ..., v_{k-1}, w), and of a child of s's first face, (v_1, ..., v_k, w). The face of (s, w)
+that omits v_i is the child of s's own face i with last vertex w: so the join that finds the
+cliques also finds their faces, in lexicographic order, without sorting or hashing.
+"""
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-# The simplices that extend p by one later vertex are p's children. In lexicographic order the
-# children of p are neighbours, ptr[p] .. ptr[p + 1], and their last vertices ascend. A vertex w
-# extends the clique s = (v_0, ..., v_k) exactly if w is the last vertex of a later sibling of s,
-# (v_0, ..., v_{k-1}, w), and of a child of s's first face, (v_1, ..., v_k, w). The face of (s, w)
-# that omits v_i is the child of s's own face i with last vertex w: so the join that finds the
-# cliques finds their faces too, in lexicographic order, without a sort or a table of hashes.
+Array = NDArray[np.int64]
 
 
 @numba.njit(cache=True, nogil=True)
-def _seek(last: NDArray[np.int64], low: int, high: int, w: int) -> int:
+def _seek(last: Array, low: int, high: int, w: int) -> int:
     """Return the first position in low .. high whose last vertex is at least w."""
     step = 1
     while low + step < high and last[low + step] < w:
@@ -30,14 +33,7 @@ def _seek(last: NDArray[np.int64], low: int, high: int, w: int) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def count(
-    faces: NDArray[np.int64],
-    last: NDArray[np.int64],
-    ptr: NDArray[np.int64],
-    start: int,
-    stop: int,
-    out: NDArray[np.int64],
-) -> None:
+def count(faces: Array, last: Array, ptr: Array, start: int, stop: int, out: Array) -> None:
     """Write the number of children of each clique start .. stop to ``out``."""
     k = faces.shape[1] - 1
     for s in range(start, stop):
@@ -58,14 +54,14 @@ def count(
 
 @numba.njit(cache=True, nogil=True)
 def fill(
-    faces: NDArray[np.int64],
-    last: NDArray[np.int64],
-    ptr: NDArray[np.int64],
+    faces: Array,
+    last: Array,
+    ptr: Array,
     start: int,
     stop: int,
     row: int,
-    out: NDArray[np.int64],
-    out_last: NDArray[np.int64],
+    out: Array,
+    out_last: Array,
 ) -> int:
     """Write the face rows and last vertices of the children of start .. stop from ``row`` on."""
     k = faces.shape[1] - 1
