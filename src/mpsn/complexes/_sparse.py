@@ -252,7 +252,7 @@ class LeaveOneOut:
         position = torch.arange(nnz, device=device)
         group = repeat(ptr, nnz)
         first = position - (position - ptr[group]) % limit  # where the chunk begins
-        size = torch.minimum(ptr[group + 1] - first, ptr.new_tensor(limit))
+        size = (ptr[group + 1] - first).clamp(max=limit)
         place = torch.empty_like(order)
         place[order] = position
         at = place[entries]  # (nnz,) by receiver
