@@ -14,7 +14,8 @@ from torch.utils import _pytree as pytree
 import mpsn
 from mpsn import SimplicialComplex
 from mpsn.complexes import Incidence, _sparse
-from mpsn.complexes._sparse import LeaveOneOut, SparseRows, grouped, segment_sum
+from mpsn.complexes._grouping import grouped
+from mpsn.complexes._sparse import LeaveOneOut, SparseRows, segment_sum
 from mpsn.errors import ComplexError
 
 SUMS = ("boundary", "coboundary", "upper", "lower")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn.complexes._sparse import coo, ranges, repeat
+from mpsn.complexes._grouping import ranges, repeat
+from mpsn.complexes._sparse import coo
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
