@@ -9,7 +9,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes._checks import check_same_device
-from mpsn.complexes._grouping import ranges
+from mpsn.complexes._sparse import ranges
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 

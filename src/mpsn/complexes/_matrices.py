@@ -1,5 +1,6 @@
 """The sparse matrices behind the sums over an incidence."""
 
+import warnings
 from typing import TYPE_CHECKING
 
 import torch
@@ -41,3 +42,12 @@ def senders(B: "Incidence", name: str) -> Tensor:
     if name.startswith("upper"):
         return _plain.coboundary(B, sizes - 1, signed=False)
     return _plain.boundary(B, B.degree - 1, signed=False)
+
+
+def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a sparse COO matrix from entries that are in row order already."""
+    with warnings.catch_warnings():  # torch 2.11 warns even those who say what they want
+        warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled")
+        return torch.sparse_coo_tensor(
+            index, values, shape, check_invariants=False, is_coalesced=True
+        )

@@ -1,22 +1,50 @@
 """Products of sparse 0/±1 matrices with features: where all messages are added up."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numba
-import numpy as np
 import torch
 import torch.nn.functional as nnf
-from numpy.typing import NDArray
 from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
 
-from mpsn.complexes._grouping import grouped, is_traced, ranges, repeat
+from mpsn.complexes import _segment_cpu
 
 LONG = 256  # entries of a row that are added one after another in single precision
 CHUNK = 8  # entries of a group that are added one by one; longer groups are added up as a tree
+
+
+def is_traced(h: Tensor) -> bool:
+    """Return whether torch records what is done to ``h``: then only its own operations may be."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or torch._C._functorch.is_legacy_batchedtensor(h)
+    )
+
+
+def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Group the positions of an index by its values, in linear time on the CPU.
+
+    Args:
+        index: Integers 0, ..., n - 1, of any shape; read flat.
+        n: Number of groups.
+
+    Returns:
+        Positions grouped by value, ascending within a group; and offsets (n + 1,) of the groups.
+
+    Example:
+        >>> from mpsn.complexes import _segment_cpu
+        >>> grouped(torch.tensor([1, 0, 1]), 3)
+        (tensor([1, 0, 2]), tensor([0, 1, 3, 3]))
+    """
+    index = index.reshape(-1)
+    if index.is_cpu and not is_traced(index) and not torch._C._are_functorch_transforms_active():
+        order, ptr = _segment_cpu.count_sort(index.numpy(), n)
+        return torch.from_numpy(order), torch.from_numpy(ptr)
+    values, positions = torch.sort(index, stable=True)
+    return positions, torch.searchsorted(values, torch.arange(n + 1, device=index.device))
 
 
 class SparseRows:
@@ -179,7 +207,7 @@ def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None = N
         out = flat.new_empty(n, flat.shape[1])
         some = flat.new_empty(0) if weight is None else weight.to(h.dtype)
         args = (flat, index, ptr, some, out)
-        _segment_sum(*(t.detach().numpy() for t in args))
+        _segment_cpu.segment_sum(*(t.detach().numpy() for t in args))
     if out is None:
         each = None if weight is None else weight.to(h.dtype)
         out = nnf.embedding_bag(
@@ -259,36 +287,32 @@ class LeaveOneOut:
         return out if self.above is None else out + self.down @ (self.above @ (self.up @ h))
 
 
-def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a sparse COO matrix from entries that are in row order already."""
-    with warnings.catch_warnings():  # torch 2.11 warns even those who say what they want
-        warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled")
-        return torch.sparse_coo_tensor(
-            index, values, shape, check_invariants=False, is_coalesced=True
-        )
+def repeat(ptr: Tensor, total: int) -> Tensor:
+    """Return the group of each of ``total`` entries, given the offsets of the groups."""
+    return torch.repeat_interleave(ptr.diff(), output_size=total)
+
+
+def ranges(start: Tensor, size: Tensor, total: int | None = None) -> tuple[Tensor, Tensor]:
+    """Run the ranges start[i], ..., start[i] + size[i] - 1 together.
+
+    Args:
+        start: Where each begins.
+        size: How long each is.
+        total: Sum of the sizes, where it is known.
+
+    Returns:
+        For each number the range i it belongs to, and the number itself.
+
+    Example:
+        >>> from mpsn.complexes import _segment_cpu
+        >>> ranges(torch.tensor([5, 0]), torch.tensor([2, 1]))
+        (tensor([0, 0, 1]), tensor([5, 6, 0]))
+    """
+    owner = torch.repeat_interleave(size, output_size=total)
+    shift = start - size.cumsum(0) + size
+    return owner, torch.arange(len(owner), device=size.device) + shift[owner]
 
 
 def rows(weight: Tensor, h: Tensor) -> Tensor:
     """Shape one weight per row, (n,), so that it multiplies ``h``, (n, ..., F)."""
     return weight.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))
-
-
-@numba.njit(cache=True, nogil=True)
-def _segment_sum(
-    h: NDArray[np.float64],
-    index: NDArray[np.int64],
-    ptr: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
-    """Write to ``out[i]`` the sum of ``weight[j] h[index[j]]`` from j = ptr[i] to ptr[i+1]."""
-    n, width = out.shape
-    weighted = len(weight) > 0
-    for i in range(n):
-        for f in range(width):
-            out[i, f] = 0.0
-        for j in range(ptr[i], ptr[i + 1]):
-            row = index[j]
-            w = weight[j] if weighted else 1.0
-            for f in range(width):
-                out[i, f] += w * h[row, f]

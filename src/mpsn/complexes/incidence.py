@@ -10,10 +10,9 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from mpsn.complexes import _plain
 from mpsn.complexes._checks import check_incidence
-from mpsn.complexes._grouping import grouped, is_traced, repeat
-from mpsn.complexes._matrices import matrix_of, senders
+from mpsn.complexes._matrices import coo, matrix_of, senders
 from mpsn.complexes._pytree import register
-from mpsn.complexes._sparse import LeaveOneOut, SparseRows, coo, rows
+from mpsn.complexes._sparse import LeaveOneOut, SparseRows, grouped, is_traced, repeat, rows
 from mpsn.errors import ComplexError
 
 Reduce = Literal["sum", "mean"]
@@ -100,8 +99,6 @@ class Incidence:
         out._kept.update({key: value for key, value in self._kept.items() if key[-1] is False})
         return out
 
-    # What it is made of ----------------------------------------------------------------------
-
     def __len__(self) -> int:
         """Return the number n_k of cells."""
         if self.ptr is not None:
@@ -183,18 +180,6 @@ class Incidence:
         values = self.signs[order] if signed else torch.ones_like(order)
         values = values.to(dtype or torch.get_default_dtype())
         return coo(index, values, (self.count, len(self)))
-
-    @property
-    def sorted_entries(self) -> Tensor:
-        """The entries by cell and, within a cell, by ascending face, (nnz,) int64."""
-
-        def find() -> Tensor:
-            order = self.cofaces.order
-            return order[grouped(self.cell[order], len(self))[0]]
-
-        return self._keep(("sorted", False), find)  # type: ignore[no-any-return]
-
-    # Sums and messages -------------------------------------------------------------------------
 
     def boundary(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Give every cell the sum or mean over its faces: :math:`m_B`, or :math:`B_k^\top h`.
@@ -319,8 +304,6 @@ class Incidence:
             tensor([[12., 11.]])
         """
         return self._sum("lower_messages", m, signed, reduce)
-
-    # How they are computed ---------------------------------------------------------------------
 
     def _sum(self, name: str, h: Tensor, signed: bool, reduce: Reduce) -> Tensor:
         self._check(name, h, reduce)

@@ -7,8 +7,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes import Incidence, SimplicialComplex, _plain
-from mpsn.complexes._grouping import ranges
-from mpsn.complexes._sparse import segment_sum
+from mpsn.complexes._sparse import ranges, segment_sum
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.conv import SINConv

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._grouping import grouped, ranges
 from mpsn.complexes._operators import Kind
+from mpsn.complexes._sparse import grouped, ranges
 from mpsn.wl._grouping import Multisets
 from mpsn.wl._refinement import Colors, Painter
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
-from mpsn.complexes._grouping import is_traced
+from mpsn.complexes._sparse import is_traced
 
 try:  # comes with torch for CUDA, on most systems
     import triton

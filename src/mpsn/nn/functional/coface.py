@@ -8,7 +8,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes import Incidence, _plain
-from mpsn.complexes._grouping import is_traced
+from mpsn.complexes._sparse import is_traced
 from mpsn.errors import LayerError
 from mpsn.nn.functional import _coface_cuda
 
