@@ -1,0 +1,234 @@
+"""Commands that make the tables and figures of the paper."""
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.experiments._catalog import CATALOG, Entry
+
+if TYPE_CHECKING:
+    from mpsn.experiments import Result
+
+reproduce = typer.Typer(
+    no_args_is_help=True, help="Make a table or figure of the paper, beside the paper's numbers."
+)
+tune = typer.Typer(no_args_is_help=True, help="Search for settings by validation.")
+
+Out = Annotated[Path, typer.Option(help="Folder of the records; a run resumes from them.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
+Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]
+Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
+Models = Annotated[
+    str, typer.Option("--model", help="Comma-separated rows of the table. Defaults to all.")
+]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, help="How many seeds. Defaults to as many as in the paper.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A small version, in a minute or two.")]
+OPTIONS: dict[str, tuple[Any, Any]] = {  # by name: type and default
+    "model": (Models, ""),
+    "seeds": (Seeds, None),
+    "quick": (Quick, False),
+    "out": (Out, Path("runs")),
+    "device": (Device, "cpu"),
+    "jobs": (Jobs, 1),
+    "data": (Data, None),
+    "as_json": (AsJson, False),
+}
+
+
+def _command(name: str, entry: Entry) -> Callable[..., None]:
+    """Make the command of an experiment, with the options that apply to it."""
+    options = dict(OPTIONS)
+    if not entry.reads_data:
+        del options["data"]
+    if entry.subset:
+        option, text = entry.subset
+        options = {option: (Annotated[str, typer.Option(help=text)], ""), **options}
+
+    def command(**given: Any) -> None:
+        from mpsn.experiments import reproduce as run
+
+        with _resumable(given["out"]):
+            result = run(
+                name,
+                models=_split(given["model"]),
+                only=_split(given[entry.subset[0]]) if entry.subset else (),
+                seeds=given["seeds"],
+                quick=given["quick"],
+                out=given["out"],
+                device=given["device"],
+                data=given.get("data"),
+                processes=given["jobs"],
+            )
+        _print(result, given["as_json"])
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(option, kind, default=default, annotation=annotation)
+            for option, (annotation, default) in options.items()
+        ]
+    )
+    command.__annotations__ = {option: annotation for option, (annotation, _) in options.items()}
+    return command
+
+
+for _name, _entry in CATALOG.items():
+    reproduce.command(_name, help=_entry.help)(_command(_name, _entry))
+
+
+@reproduce.command()
+def regions(
+    plot: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Draw the paper's two figures in here.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of random weights to count for.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Count the linear regions of GNN, SCNN and MPSN layers, exactly, beside the theorems' bounds.
+
+    For GNN and SCNN the theorems give the number itself, for MPSN an upper bound. With --plot, also
+    draws the regions in a slice of input space: of all three on a triangle, and with edge features
+    populated from vertices.
+
+    Example: mpsn reproduce regions --plot out/regions
+    """
+    from mpsn.experiments import _regions
+
+    paths = []
+    if plot:
+        with drawing(plot):
+            paths = _regions.draw(plot)
+    rows = []
+    with Console(stderr=True).status("counting") as status:
+        for row in _regions.sweep(seeds):
+            rows.append(row)
+            status.update(f"counting: {row.complex}, d={row.d}, m={row.m}, {row.model}")
+    if as_json:
+        found = [row._asdict() for row in rows]
+        print(json.dumps({"rows": found, "figures": [str(path) for path in paths]}))
+        return
+    table = Table(title="Linear regions, exact counts", title_justify="left")
+    for name in ("complex", "d", "m", "model", f"regions, {seeds} seeds", "theorem"):
+        table.add_column(name)
+    for row in rows:
+        counts = " ".join(map(str, sorted(set(row.regions))))
+        sign = "≤" if row.model == "MPSN" else "="
+        table.add_row(row.complex, str(row.d), str(row.m), row.model, counts, f"{sign} {row.bound}")
+    Console().print(table)
+    for path in paths:
+        print(f"figure: {path}")
+
+
+@tune.command("tu")
+def tune_tu(
+    row: Annotated[str, typer.Argument(help="Where to start: a row such as imdb-binary-sin.")],
+    grid: Annotated[
+        Path | None, typer.Option(help="TOML file of values to try, as in lr = [0.01, 0.001].")
+    ] = None,
+    epochs: Annotated[
+        str, typer.Option(help="Comma-separated numbers of epochs, one for each round.")
+    ] = "10,40,160",
+    keep: Annotated[int, typer.Option(min=2, help="One in how many goes on.")] = 4,
+    folds: Annotated[int, typer.Option(min=1, max=10, help="How many of the ten folds.")] = 10,
+    out: Out = Path("runs"),
+    device: Device = "cpu",
+    jobs: Jobs = 1,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search for settings of SIN or GIN on a TU data set, by validation inside its training data.
+
+    Trains all settings of a grid for few epochs, the better ones for more, and so on. The grid is
+    over batch size, width, dropout and its position, learning rate with decay, and layers.
+
+    Example: mpsn tune tu imdb-binary-sin --device cuda
+    """
+    from mpsn.experiments import _tune
+    from mpsn.training._config import load
+
+    with _resumable(out):
+        found = _tune.tune(
+            _tune.row(row, folds),
+            load(_tune.Grid, grid) if grid else None,
+            epochs=_tune.numbers(epochs),
+            keep=keep,
+            out=out / "tu-tune",
+            device=device,
+            data=data,
+            processes=jobs,
+        )
+    if as_json:
+        print(json.dumps([asdict(standing) for standing in found]))
+        return
+    print_table(_tune.ranking(found))
+    print(f"records: {out / 'tu-tune'}")
+
+
+def report(
+    runs: Annotated[Path, typer.Argument(help="Folder of records, --out of `mpsn reproduce`.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
+) -> None:
+    """Make one page of all tables and figures found in a folder of records.
+
+    The page is a single file that needs no network, and reads well on a phone.
+
+    Example: mpsn report runs -o report.html
+    """
+    from mpsn.experiments._report import write
+
+    write(runs, out)
+    print(f"report: {out}")
+
+
+def _split(names: str) -> tuple[str, ...]:
+    """Split at commas and spaces, but not inside parentheses."""
+    return tuple(name for name in re.split(r"[,\s]+(?![^()]*\))", names) if name)
+
+
+@contextmanager
+def _resumable(out: Path) -> Iterator[None]:
+    """Say how to resume after an interruption."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        Console(stderr=True, soft_wrap=True).print(
+            f"interrupted; finished jobs are recorded in {out}. To resume, run the same command "
+            "again."
+        )
+        sys.exit(130)
+
+
+def _print(result: "Result", as_json: bool) -> None:
+    if as_json:
+        values = {
+            "table": asdict(result.table),
+            "runs": [
+                {"row": r.job.row, "data": r.job.data, "seed": x.seed, "fold": x.fold, **x.metrics}
+                for r in result.records
+                for x in r.runs
+            ],
+            "records": str(result.folder),
+            "figures": [str(path) for path in result.figures],
+            "missing": result.missing,
+        }
+        print(json.dumps(values))
+        return
+    print_table(result.table, result.missing)
+    for path in result.figures:
+        print(f"figure: {path}")
+    if not result.figures:
+        print("no figures: pip install matplotlib")
+    print(f"records: {result.folder}")
