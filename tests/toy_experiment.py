@@ -31,10 +31,6 @@ def jobs(row: str, config: ToyConfig, seeds: tuple[int, ...]) -> list[Job]:
     return [Job(row, config, data, seeds, (0, 1)) for data in ("small one", "large one")]
 
 
-def source(job: Job) -> str:
-    return job.data
-
-
 def read(name: str, folder: Path | None) -> str:
     if folder is not None and name == "large one":
         raise MissingDataError(f"Expected the large one in {folder}, got nothing.")
@@ -74,4 +70,4 @@ def steps(job: Job) -> int:
     return job.config.epochs
 
 
-EXPERIMENT = Experiment("toy", ToyConfig, jobs, source, read, work, steps, table, figures, 2)
+EXPERIMENT = Experiment("toy", ToyConfig, jobs, read, work, steps, table, figures, 2)

@@ -10,7 +10,7 @@ import toy_experiment
 from mpsn.errors import FileError
 from mpsn.experiments import _report as module
 from mpsn.experiments._engine import run
-from mpsn.experiments._report import report, write
+from mpsn.experiments._report import report, write_report
 from toy_experiment import EXPERIMENT, ToyConfig
 
 
@@ -43,10 +43,10 @@ def test_quick_runs_and_changed_configs_stand_apart(runs):
 
 
 def test_the_page_is_written_whole(runs, tmp_path):
-    write(runs, tmp_path / "new" / "report.html")
+    write_report(runs, tmp_path / "new" / "report.html")
     assert (tmp_path / "new" / "report.html").read_text(encoding="utf-8") == report(runs)
     with pytest.raises(FileError, match="Expected to write the report"):
-        write(runs, tmp_path / "new" / "report.html" / "below")
+        write_report(runs, tmp_path / "new" / "report.html" / "below")
 
 
 def test_a_folder_without_records_is_said(tmp_path, monkeypatch):

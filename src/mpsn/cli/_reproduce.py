@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.errors import MPSNError
 from mpsn.experiments._catalog import CATALOG, Entry
 
 if TYPE_CHECKING:
@@ -156,14 +157,22 @@ def tune_tu(
 
     Example: mpsn tune tu imdb-binary-sin --device cuda
     """
-    from mpsn.experiments import _tune
+    from mpsn.experiments._rows import rows
+    from mpsn.experiments._tu import TUConfig
+    from mpsn.experiments._tune import Grid, ranking
+    from mpsn.experiments._tune import tune as search
     from mpsn.training._config import load
 
+    try:
+        rounds = [int(word) for word in _split(epochs)]
+    except ValueError as error:
+        raise MPSNError(f"Expected comma-separated numbers, got {epochs!r}.") from error
+    base = replace(rows("tu", TUConfig, [row])[row], folds=folds)
     with _resumable(out):
-        found = _tune.tune(
-            _tune.row(row, folds),
-            load(_tune.Grid, grid) if grid else None,
-            epochs=_tune.numbers(epochs),
+        found = search(
+            base,
+            load(Grid, grid) if grid else Grid(),
+            epochs=rounds,
             keep=keep,
             out=out / "tu-tune",
             device=device,
@@ -171,9 +180,9 @@ def tune_tu(
             processes=jobs,
         )
     if as_json:
-        print(json.dumps([asdict(standing) for standing in found]))
+        print(json.dumps([{**s._asdict(), "config": asdict(s.config)} for s in found]))
         return
-    print_table(_tune.ranking(found))
+    print_table(ranking(found))
     print(f"records: {out / 'tu-tune'}")
 
 
@@ -187,9 +196,9 @@ def report(
 
     Example: mpsn report runs -o report.html
     """
-    from mpsn.experiments._report import write
+    from mpsn.experiments._report import write_report
 
-    write(runs, out)
+    write_report(runs, out)
     print(f"report: {out}")
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.packed import from_parts, to_parts
-from mpsn.errors import UNREADABLE, ComplexError, FileError, MPSNError
+from mpsn.errors import ComplexError, FileError, MPSNError
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
 from mpsn.estimators._trainer import Forward, History, Trainer, learn_classes, outputs
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
@@ -184,8 +184,8 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
             parts[kind][rest] = tensor
         try:
             K = from_parts(parts["complex"], {})
-        except UNREADABLE as error:
-            raise FileError(f"expected a sound complex, got {error}") from error
+        except (ValueError, LookupError, RuntimeError) as error:
+            raise FileError(f"expected a complex, got {error}") from error
         given = settings if isinstance(settings, dict) else {}
         out = build(cls, {**given, "complex": K}, "its settings")
         state = build(Learned, learned, "its state")

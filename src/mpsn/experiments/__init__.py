@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from mpsn.experiments._reproduce import Result, reproduce
     from mpsn.experiments._rows import find
     from mpsn.experiments._store import Store
-    from mpsn.experiments._tune import tune
 
 _HOMES = {
     "Experiment": "_experiment",
@@ -26,7 +25,6 @@ _HOMES = {
     "find": "_rows",
     "report": "_report",
     "reproduce": "_reproduce",
-    "tune": "_tune",
 }
 __all__ = [
     "Experiment",
@@ -40,7 +38,6 @@ __all__ = [
     "find",
     "report",
     "reproduce",
-    "tune",
 ]
 
 

@@ -1,6 +1,6 @@
 """What an experiment is: a typed config, jobs, a pure job function, a table and figures."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,8 +94,19 @@ class Table:
         return "\n\n".join([f"**{self.title}**", text, *self.notes])
 
 
+def by_row(records: Sequence[Record], order: Iterable[str] = ()) -> dict[str, list[Run]]:
+    """Return the runs of each row that has any; rows in ``order`` come first."""
+    runs: dict[str, list[Run]] = {row: [] for row in order}
+    for record in records:
+        runs.setdefault(record.job.row, []).extend(record.runs)
+    return {row: found for row, found in runs.items() if found}
+
+
+def _data_of(job: Job) -> str:
+    return job.data
+
+
 def _models(data: Sequence[str], models: Sequence[str]) -> Sequence[str]:
-    """Return the names of models, which are those of the rows."""
     return models
 
 
@@ -108,26 +119,27 @@ class Experiment:
         config: A frozen dataclass, loaded from TOML, with a method ``quick()`` that returns a small
             version of itself.
         jobs: From the name of a row, its config and the seeds to the list of jobs.
-        source: Returns what ``read`` needs to know of a job's data set.
         read: Reads or makes a data set, given its source and the user's folder of data sets.
         work: The pure job function: the same job gives the same runs.
-        steps: How many steps ``work`` will report for a job.
+        steps: Number of steps that ``work`` reports for a job.
         table: From records to the table, ours beside the paper's.
-        figures: From records to figures by name; pictures of data are drawn from the data sets.
-        seeds: How many seeds the paper takes.
+        figures: From records, and data sets to draw, to figures by name.
+        seeds: Number of seeds in the paper.
+        source: What ``read`` needs to know of a job's data set. Defaults to its name.
         select: From names of data sets and models, as given on the command line, to names of rows.
+            Defaults to the models.
     """
 
     name: str
     config: type[Any]
     jobs: Callable[[str, Any, tuple[int, ...]], list[Job]]
-    source: Callable[[Job], Hashable]
     read: Callable[[Any, Path | None], Any]
     work: Callable[[Job, Resources], list[Run]]
     steps: Callable[[Job], int]
     table: Callable[[list[Record]], Table]
     figures: Callable[[list[Record], "DataSets"], "dict[str, Figure]"]
     seeds: int
+    source: Callable[[Job], Hashable] = _data_of
     select: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = _models
 
 

@@ -72,8 +72,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
 
 def steps(job: Job) -> int:
     """Return the number of epochs."""
-    epochs: int = job.config.training.epochs
-    return epochs
+    return int(job.config.training.epochs)
 
 
 def table(records: list[Record]) -> Table:
@@ -88,4 +87,4 @@ def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
     return flow_figures("flow", ROWS, records, made)
 
 
-EXPERIMENT = Experiment("flow", FlowConfig, jobs, source, read, work, steps, table, figures, 5)
+EXPERIMENT = Experiment("flow", FlowConfig, jobs, read, work, steps, table, figures, 5, source)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mpsn.datasets import FlowDataset
-from mpsn.experiments._experiment import Record, Run, Table
+from mpsn.experiments._experiment import Record, Table, by_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,10 +17,10 @@ COLORS = ("#1f77b4", "#d95f02")  # of class 0 and class 1
 
 
 class Row(NamedTuple):
-    """What a row is called, and what others had for it: train / test accuracy in percent.
+    """The label of a row, and train / test accuracies in percent to compare with.
 
-    ``paper`` is from the paper's table on trajectories; ``rerun`` from a plain re-run of its models
-    with five seeds on one H200, before this package, on walks generated anew.
+    ``paper`` is from the paper's table on trajectories; ``rerun`` from a re-run of its models with
+    five seeds on one H200, without this package, on newly generated walks.
     """
 
     label: str
@@ -31,16 +31,9 @@ class Row(NamedTuple):
 def accuracy_table(
     title: str, rows: Mapping[str, Row], records: list[Record], *, quick: bool
 ) -> Table:
-    """Return one line per row that has records, ours beside the others'.
-
-    Args:
-        title: Of the table.
-        rows: Known rows, in the order of the table; others come after them.
-        records: The records.
-        quick: Whether they are of the small version.
-    """
+    """Return one line per row that has records, ours beside the paper's and a re-run's."""
     lines = []
-    for name, runs in by_row(rows, records).items():
+    for name, runs in by_row(records, rows).items():
         row = rows.get(name, Row(name))
         ours = [spread([run.metrics[part] for run in runs]) for part in ("train", "test")]
         lines.append([row.label, " / ".join(ours), str(len(runs)), row.paper, row.rerun])
@@ -49,22 +42,12 @@ def accuracy_table(
         "over runs. Training flows share one orientation of the edges, each test flow has its own."
     ]
     if quick:
-        notes.append("The small version (--quick): not to be compared with the paper's figures.")
+        notes.append("A small version (--quick): do not compare it with the paper's figures.")
     return Table(title, ["Model", "Train / test", "Runs", "Paper", "Re-run"], lines, notes)
 
 
-def by_row(rows: Mapping[str, Row], records: list[Record]) -> dict[str, list[Run]]:
-    """Return the runs of each row that has any."""
-    names = dict.fromkeys([*rows, *(record.job.row for record in records)])
-    runs = {
-        name: [run for record in records if record.job.row == name for run in record.runs]
-        for name in names
-    }
-    return {name: found for name, found in runs.items() if found}
-
-
 def spread(values: list[float]) -> str:
-    """Return mean ± sample standard deviation; of one value the value."""
+    """Return the mean ± the sample standard deviation, or a single value itself."""
     mean = f"{statistics.fmean(values):.1f}"
     return f"{mean}±{statistics.stdev(values):.1f}" if len(values) > 1 else mean
 
@@ -85,7 +68,7 @@ def flow_figures(
         figures[f"{name}_harmonic"] = figure
     curves = {
         rows.get(row, Row(row)).label: [run.curve for run in runs if run.curve]
-        for row, runs in by_row(rows, records).items()
+        for row, runs in by_row(records, rows).items()
     }
     curves = {label: found for label, found in curves.items() if found}
     if curves:
@@ -135,7 +118,7 @@ def harmonic_coordinates(data: FlowDataset) -> "np.ndarray[tuple[int, ...], np.d
 def draw_curves(
     curves: Mapping[str, list[dict[str, list[float]]]], part: str, ax: "Axes"
 ) -> "Axes":
-    """Draw the mean over runs and the range from the least to the largest, by epoch."""
+    """Draw the mean over runs and their range, by epoch."""
     for i, (label, runs) in enumerate(curves.items()):
         values = np.array([run[part] for run in runs])
         epochs = np.arange(1, values.shape[1] + 1)

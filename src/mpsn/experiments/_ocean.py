@@ -70,8 +70,7 @@ def jobs(row: str, config: OceanConfig, seeds: tuple[int, ...]) -> list[Job]:
 
 def source(job: Job) -> int:
     """Return the seed of the orientations."""
-    seed: int = job.config.data_seed
-    return seed
+    return int(job.config.data_seed)
 
 
 def work(job: Job, resources: Resources) -> list[Run]:
@@ -132,5 +131,5 @@ def _is_regression(config: OceanConfig) -> bool:
 
 
 EXPERIMENT = Experiment(
-    "ocean", OceanConfig, jobs, source, ocean_drifters, work, steps, table, figures, 5
+    "ocean", OceanConfig, jobs, ocean_drifters, work, steps, table, figures, 5, source
 )

@@ -21,11 +21,8 @@ class SideBySide:
         shape: Number M of classifiers and size B of a mini-batch.
         rate: From the number of an epoch to its learning rate.
         capture: Captures the steps on a GPU.
-        dtype: Precision of the learning rate on a CPU, and of the sums.
+        dtype: Precision of the sums, and of the learning rate on a CPU.
         at_once: Number of samples per classifier whose gradients are computed at a time.
-
-    Attributes:
-        seen: Sums of losses, and of right answers, over an epoch, (2, M).
     """
 
     def __init__(
@@ -45,7 +42,7 @@ class SideBySide:
         self.y = torch.cat([y, y.new_zeros(1)])
         self.at_once = at_once or shape[1]
         self.index = torch.zeros(shape, dtype=torch.int64, device=y.device)
-        self.seen = torch.zeros((2, shape[0]), dtype=dtype, device=y.device)
+        self.seen = torch.zeros((2, shape[0]), dtype=dtype, device=y.device)  # losses and hits
         # A tensor, so that a captured step sees it change.
         self.lr = torch.zeros((), dtype=torch.float32 if cuda else dtype, device=y.device)
         self.adam = torch.optim.Adam(module.parameters(), self.lr, fused=True, capturable=cuda)

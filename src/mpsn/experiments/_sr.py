@@ -35,13 +35,7 @@ CONSTRUCTED = tuple(p for p, family in FAMILIES.items() if family.construct is n
 
 
 def name_of(parameters: Parameters) -> str:
-    """Return the name of a family.
-
-    Example:
-        >>> from mpsn.experiments._sr import name_of
-        >>> name_of((16, 6, 2, 2))
-        'SR(16,6,2,2)'
-    """
+    """Return the name of a family, such as SR(16,6,2,2)."""
     return f"SR({','.join(map(str, parameters))})"
 
 
@@ -75,9 +69,8 @@ class SRConfig:
         if (self.sin, self.mlp_sum, self.gin).count(None) < 2:
             raise ConfigError("Expected one of sin, mlp_sum and gin, or none, got several.")
         known = [name_of(p) for p in FAMILIES]
-        for name in self.families:
-            if name not in known:
-                raise ConfigError(f"Expected families among {', '.join(known)}, got {name!r}.")
+        for name in set(self.families) - set(known):
+            raise ConfigError(f"Expected families among {', '.join(known)}, got {name!r}.")
 
     @property
     def exact(self) -> bool:
@@ -97,11 +90,6 @@ def jobs(row: str, config: SRConfig, seeds: tuple[int, ...]) -> list[Job]:
 def steps(job: Job) -> int:
     """Return the number of graphs."""
     return FAMILIES[_parameters(job.data)].size
-
-
-def source(job: Job) -> str:
-    """Return the name of the family."""
-    return job.data
 
 
 def read(family: str, folder: Path | None) -> list[Graph]:
@@ -164,16 +152,9 @@ def embed(
     by_color: bool,
     tick: Callable[[int], object] = lambda done: None,
 ) -> list[Tensor]:
-    """Embed complexes with several networks of one kind, part by part.
+    """Embed complexes with networks of one kind, part by part, as (complexes, width) doubles each.
 
-    Args:
-        networks: The networks.
-        lifted: The complexes.
-        by_color: Whether SIN may be computed once per SWL color; equal up to rounding.
-        tick: Called with the number of complexes done since the last call.
-
-    Returns:
-        For each network one tensor (complexes, width) in double precision.
+    With ``by_color``, SIN is computed once per SWL color, which is equal up to rounding.
     """
     per_graph = sum(lifted.union.counts) // len(lifted) + 1
     size = max(1, NUMBERS // networks[0].config.hidden // per_graph)
@@ -181,8 +162,7 @@ def embed(
 
     @torch.inference_mode()
     def one(part: slice) -> list[Tensor]:
-        K = lifted.batch(part)
-        first = networks[0]
+        K, first = lifted.batch(part), networks[0]
         sins = [network for network in networks if isinstance(network, SIN)]
         if by_color and sins:
             classes = ColorClasses(K, len(sins[0].convs))
@@ -227,11 +207,8 @@ def swl_pairs(lifted: ComplexDataset) -> Tensor:
 def against_swl(rows: Tensor, again: Tensor, exact: Tensor, eps: float) -> dict[str, int | float]:
     """Compare the pairs that are equal up to rounding with those indistinguishable to SWL.
 
-    Args:
-        rows: Embeddings, (n, width).
-        again: Embeddings of the first graphs with vertices in another order.
-        exact: Which pairs are indistinguishable to SWL.
-        eps: How many times the rounding error counts as equal.
+    ``rows`` are embeddings (n, width), ``again`` those of the first graphs with vertices in another
+    order; embeddings at most ``eps`` times as far apart as these count as equal.
     """
     rounding = (rows[: len(again)] - again).norm(dim=1).max()
     least = torch.finfo(rows.dtype).eps * rows.norm(dim=1).max()
@@ -259,4 +236,4 @@ def _parameters(name: str) -> Parameters:
     return n, d, lam, mu
 
 
-EXPERIMENT = Experiment("sr", SRConfig, jobs, source, read, work, steps, table, figures, 10)
+EXPERIMENT = Experiment("sr", SRConfig, jobs, read, work, steps, table, figures, seeds=10)

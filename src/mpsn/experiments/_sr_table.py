@@ -1,6 +1,5 @@
 """The table and the figure of the strongly regular graphs, and the figures to compare with."""
 
-from collections.abc import Sequence
 from math import floor, hypot, log10
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
@@ -11,8 +10,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Mean failure rates and standard errors over seeds 0 to 9 of the authors' public code
-# (twitter-research/cwn, 2023-06 state), run unchanged in substance on torch 2.13; the paper shows
-# them as a picture only. GIN fails on every pair, which is the paper's word too.
+# (twitter-research/cwn, 2023-06), run on torch 2.13; the paper shows them only as a figure. GIN
+# fails on every pair, as the paper says too.
 AUTHORS: dict[str, dict[str, tuple[float, float]]] = {
     "SR(16,6,2,2)": {"sin": (0, 0), "mlp_sum": (0, 0)},
     "SR(25,12,5,6)": {"sin": (0.0362, 0.0040), "mlp_sum": (0.0952, 0)},
@@ -43,7 +42,7 @@ def authors(record: Record) -> tuple[float, float] | None:
 
 
 def agrees(ours: tuple[float, float], theirs: tuple[float, float]) -> bool:
-    """Tell whether two means are within two standard errors; equal, as printed, if both are 0."""
+    """Return whether two means are within two standard errors, or equal to the digits quoted."""
     apart = abs(ours[0] - theirs[0])
     digits = 5e-5 if theirs[0] >= 0.01 else 5e-6
     return apart <= max(2 * hypot(ours[1], theirs[1]), digits)
@@ -67,7 +66,9 @@ def table(records: list[Record]) -> Table:
             ]
         )
     columns = ["family", "network", "failure rate", "authors' code", "pairs failed", "runs"]
-    return Table("Strongly regular graphs: pairs not told apart", columns, lines, _notes(records))
+    return Table(
+        "Strongly regular graphs: indistinguishable pairs", columns, lines, _notes(records)
+    )
 
 
 def _ordered(records: list[Record]) -> list[str]:
@@ -83,11 +84,11 @@ def _ordered(records: list[Record]) -> list[str]:
 def _pairs(record: Record) -> str:
     runs = record.runs
     failed = f"{fmean(run.metrics['failed'] for run in runs):.1f}".removesuffix(".0")
-    said = f"{failed} of {runs[0].metrics['pairs']:.0f}"
+    text = f"{failed} of {runs[0].metrics['pairs']:.0f}"
     if record.job.config.distance == "rounding":
         equal = sum(run.metrics["as_swl"] == 1 for run in runs)
-        said += ", SWL's" if equal == len(runs) else f", SWL's in {equal} runs only"
-    return said
+        text += ", SWL's" if equal == len(runs) else f", SWL's in {equal} runs only"
+    return text
 
 
 def _rate(mean: float, error: float) -> str:
@@ -111,7 +112,7 @@ def _notes(records: list[Record]) -> list[str]:
     absent = [name for name in AUTHORS if name not in {r.job.data for r in records}]
     if absent:
         notes.append(
-            f"Not run: {', '.join(absent)}. Families beyond the three that are constructed need "
+            f"Not run: {', '.join(absent)}. All families but the three that are constructed need "
             "their graph6 files: --data DIR with DIR/sr/*.g6, or a network connection."
         )
     return notes
@@ -129,7 +130,9 @@ def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
         mine = {r.job.data: r for r in records if r.job.row == row}
         shift = 0.08 * (i - (len(names) - 1) / 2)
         at = [j for j, family in enumerate(families) if family in mine]
-        _points(ax, [j + shift for j in at], [summary(mine[families[j]]) for j in at], row)
+        rates, errors = zip(*(summary(mine[families[j]]) for j in at), strict=True)
+        x = [j + shift for j in at]
+        ax.errorbar(x, rates, yerr=errors, fmt="o", markersize=5, capsize=3, label=row)
     ax.set_yscale("symlog", linthresh=1e-5)
     ax.set_ylim(-2e-6, 2)
     ax.set_xticks(range(len(families)), families, rotation=30, ha="right")
@@ -137,9 +140,3 @@ def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
     ax.grid(axis="y", alpha=0.3)
     ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
     return {"sr": figure}
-
-
-def _points(ax: "object", x: Sequence[float], y: Sequence[tuple[float, float]], row: str) -> None:
-    ax.errorbar(  # type: ignore[attr-defined]
-        x, [m for m, _ in y], yerr=[e for _, e in y], fmt="o", markersize=5, capsize=3, label=row
-    )

@@ -10,32 +10,16 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from mpsn._io import atomic_write
 from mpsn.errors import FileError
-from mpsn.experiments._experiment import Job, Record, Run
-from mpsn.training._config import build, digest, plain
+from mpsn.experiments._experiment import Job, Record
+from mpsn.training._config import build, digest
 
 FORMAT = 1
-
-
-@dataclass(frozen=True)
-class _File:
-    """The content of a record's file; types are checked when it is read."""
-
-    format: int
-    row: str
-    config: dict[str, Any]
-    data: str
-    seeds: tuple[int, ...]
-    folds: tuple[int, ...]
-    runs: list[Run]
-    seconds: float
-    memory: int
-    environment: dict[str, str]
 
 
 class Store:
@@ -60,22 +44,14 @@ class Store:
 
     def write(self, record: Record) -> Path:
         """Write a record, whole or not at all; return its path."""
-        job, path = record.job, self.path(record.job)
-        values = _File(
-            FORMAT,
-            job.row,
-            plain(job.config),
-            job.data,
-            job.seeds,
-            job.folds,
-            [replace(run, curve=_short(run.curve)) for run in record.runs],
-            record.seconds,
-            record.memory,
-            record.environment,
-        )
+        path = self.path(record.job)
+        values = {"format": FORMAT, **asdict(record.job), **asdict(record)}
+        del values["job"]
+        for run in values["runs"]:
+            run["curve"] = _short(run["curve"])
         try:
             with atomic_write(path, "w", what="the record", parents=True) as file:
-                json.dump(asdict(values), file)
+                json.dump(values, file)
         except FileError as error:
             raise FileError(
                 f"{error} Finished records are kept: run the same command again to resume."
@@ -86,29 +62,27 @@ class Store:
         """Read one record."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            written = values.get("format") if isinstance(values, dict) else None
+            written = values.pop("format", None) if isinstance(values, dict) else None
+            if not isinstance(written, int):
+                raise FileError("another file")
             if written == FORMAT:
-                file = build(_File, values, str(path))
-                job = Job(
-                    file.row,
-                    build(self.config, file.config, str(path)),
-                    file.data,
-                    file.seeds,
-                    file.folds,
-                )
-                return Record(job, file.runs, file.seconds, file.memory, file.environment)
+                return self._record(values, str(path))
         except (OSError, ValueError, RecursionError) as error:
             raise FileError(
                 f"Expected a record at {path}, got {error}. Move it away to run its job again."
             ) from error
-        if not isinstance(written, int):
-            raise FileError(
-                f"Expected a record at {path}, got another file. Move it away to run its job again."
-            )
         raise FileError(
             f"Expected records of format {FORMAT}, got format {written!r} at {path}, written by "
             "another version of mpsn. Use that version, or another --out."
         )
+
+    def _record(self, values: dict[str, Any], where: str) -> Record:
+        of_job = {field.name for field in fields(Job)}
+        job = {name: values.pop(name) for name in of_job & values.keys()}
+        if job.keys() != of_job:
+            raise FileError(f"none of {', '.join(of_job - job.keys())}")
+        job["config"] = build(self.config, job["config"], where)
+        return build(Record, {**values, "job": build(Job, job, where)}, where)
 
     def of(self, jobs: Iterable[Job]) -> list[Record]:
         """Return the records with the configs and the data of these jobs, whatever their seeds."""

@@ -111,11 +111,6 @@ def steps(job: Job) -> int:
     return runs * len(config.kernel.rounds)
 
 
-def source(job: Job) -> str:
-    """Return the name of the data set."""
-    return job.data
-
-
 def read(name: str, folder: Path | None) -> tuple[TUDataset, Folds]:
     """Read a data set and its folds."""
     data = TU(name, folder)
@@ -195,5 +190,5 @@ def _train(
 
 
 EXPERIMENT = Experiment(
-    "tu", TUConfig, jobs, source, read, work, steps, table, figures, seeds=1, select=select
+    "tu", TUConfig, jobs, read, work, steps, table, figures, seeds=1, select=select
 )

@@ -1,6 +1,6 @@
 """Accuracies on the TU sets under two protocols, beside what the paper quotes."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mpsn.datasets.folds import FOLDS
 from mpsn.datasets.tu import SETS
-from mpsn.experiments._experiment import DataSets, Record, Run, Table
+from mpsn.experiments._experiment import DataSets, Record, Run, Table, by_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ class Score(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What one row of the configs reached on its data set."""
+    """The results of a row: its runs, scores under both protocols, and validation accuracy."""
 
     dataset: str
     model: str
@@ -63,13 +63,7 @@ class Row(NamedTuple):
 
 
 def quoted(method: str, dataset: str) -> str:
-    """Return what the paper says of a method, or nothing.
-
-    Example:
-        >>> from mpsn.experiments._tu_table import quoted
-        >>> quoted("GSN", "IMDB-MULTI")
-        '54.3 ± 3.3'
-    """
+    """Return the paper's result of a method, such as 54.3 ± 3.3, or an empty string."""
     return QUOTED[method].split(",")[list(SETS).index(dataset)].strip()
 
 
@@ -97,13 +91,10 @@ def honest_protocol(runs: Sequence[Run]) -> Score:
 
 def rows(records: Sequence[Record]) -> list[Row]:
     """Return the scores of all rows of the configs, by data set and model."""
-    by_row: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        by_row[record.job.row].append(record)
+    configs = {record.job.row: record.job.config for record in records}
     out = []
-    for name, some in by_row.items():
-        config = some[0].job.config
-        runs = _whole_seeds([run for record in some for run in record.runs])
+    for name, found in by_row(records).items():
+        config, runs = configs[name], _whole_seeds(found)
         paper = paper_protocol(runs) if config.whole else None
         val = float(np.mean([run.metrics["val"] for run in runs]))
         out.append(
@@ -113,10 +104,7 @@ def rows(records: Sequence[Record]) -> list[Row]:
 
 
 def _whole_seeds(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs of the seeds that have the most folds, by seed and fold.
-
-    A run that was interrupted may have more folds of one seed than of another.
-    """
+    """Return the runs of the seeds that have the most folds; others were interrupted."""
     folds = Counter(run.seed for run in runs)
     most = max(folds.values())
     kept = [run for run in runs if folds[run.seed] == most]
@@ -124,7 +112,7 @@ def _whole_seeds(runs: Sequence[Run]) -> list[Run]:
 
 
 def chosen(every: Sequence[Row]) -> dict[tuple[str, str], Row]:
-    """Of several rows of one model on one data set keep the best by validation accuracy."""
+    """Return the row of each model and data set with the best validation accuracy."""
     best: dict[tuple[str, str], Row] = {}
     for row in every:
         key = (row.dataset, row.model)

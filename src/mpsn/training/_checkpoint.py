@@ -54,7 +54,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
         raise FileError(f"Expected a model file at {path}, found none.")
     try:
         arrays = read_arrays(path, MAX_BYTES)
-        meta = json.loads(str(arrays.pop("meta")), parse_constant=_refuse)
+        meta = json.loads(str(arrays.pop("meta", "")), parse_constant=_refuse)
     except TooLargeError:
         raise
     except UNREADABLE as error:
