@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from mpsn.cli._output import AsJson, drawing
+from mpsn.cli._output import AsJson, drawing, print_table
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
@@ -48,8 +46,8 @@ def lift(
     if as_json:
         print(json.dumps({"file": str(file), "graphs": rows, "seconds": seconds}))
         return
-    print_rows(rows, f"{escape(file.name)}: {len(rows)} graph{'s' * (len(rows) != 1)}")
-    Console().print(f"lifted in {seconds:.3g} seconds")
+    title = f"{file.name}: {len(rows)} graph{'s' * (len(rows) != 1)}"
+    print_rows(title, rows, [f"lifted in {seconds:.3g} seconds"])
 
 
 def distinguish(
@@ -110,14 +108,10 @@ def distinguish(
         verdicts = [asdict(verdict) for verdict in result]
         print(json.dumps({"a": a, "b": b, "tests": verdicts, "isomorphic": result.isomorphic}))
         return
-    title = escape(f"{Path(a).name} and {Path(b).name}")
-    table = Table("test", "verdict", "round", "dimension", title=title)
-    for v in result:
-        cells = ["" if cell is None else str(cell) for cell in (v.round, v.dim)]
-        table.add_row(v.test, VERDICTS[v.distinguished], *cells)
-    Console().print(table)
-    _print_notes((v.test, v.note) for v in result)
-    Console().print(f"truth: {TRUTHS[result.isomorphic]}")
+    rows = [(v.test, VERDICTS[v.distinguished], v.round, v.dim) for v in result]
+    notes = [f"{v.test}: {v.note}" for v in result if v.note]
+    title, columns = f"{Path(a).name} and {Path(b).name}", ("test", "verdict", "round", "dimension")
+    print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
 
 
 def graphs_of(name: str) -> "list[Graph]":
@@ -152,26 +146,20 @@ def _print_classes(
     if as_json:
         print(json.dumps({"file": file, "graphs": len(graphs), "tests": rows, "isomorphic": truth}))
         return
-    title = escape(f"{Path(file).name}: {len(graphs)} graphs")
-    table = Table("test", "classes", "indistinguishable pairs", "largest classes", title=title)
+    cells: list[tuple[object, ...]] = []
     for row in rows:
         if row["note"]:
-            table.add_row(row["test"], VERDICTS[None], "", "")
+            cells.append((row["test"], VERDICTS[None]))
             continue
         large = sorted((c for c in row["classes"] if len(c) > 1), key=len, reverse=True)
         text = "; ".join(" ".join(map(str, members)) for members in large)
         short = shorten(text, 60, placeholder=" ...")
-        table.add_row(row["test"], str(len(row["classes"])), str(row["pairs"]), short)
-    Console().print(table)
-    _print_notes((row["test"], row["note"]) for row in rows)
+        cells.append((row["test"], len(row["classes"]), row["pairs"], short))
+    notes = [f"{row['test']}: {row['note']}" for row in rows if row["note"]]
     kinds = TRUTHS[None] if truth is None else f"{len(truth)} classes up to isomorphism"
-    Console().print(f"truth: {kinds}")
-
-
-def _print_notes(notes: Iterable[tuple[str, str]]) -> None:
-    for test, note in notes:
-        if note:
-            Console(soft_wrap=True).print(escape(f"{test}: {note}"), highlight=False)
+    columns = ("test", "classes", "indistinguishable pairs", "largest classes")
+    title = f"{Path(file).name}: {len(graphs)} graphs"
+    print_table(title, columns, cells, [*notes, f"truth: {kinds}"])
 
 
 def _plot(graphs: "list[Graph]", names: list[str], max_dim: int | None, file: Path) -> None:
@@ -189,17 +177,17 @@ def _plot(graphs: "list[Graph]", names: list[str], max_dim: int | None, file: Pa
         save_figure(figure, file, dpi=100)
 
 
-def print_rows(rows: list[dict[str, Any]], title: str, most: int = 40) -> None:
+def print_rows(
+    title: str,
+    rows: list[dict[str, Any]],
+    notes: Iterable[str] = (),
+    figures: Iterable[Path | None] = (),
+    most: int = 40,
+) -> None:
     """Print a table with a row per graph, at most ``most``."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("graph", justify="right")
-    for name in rows[0]:
-        table.add_column(name)
-    for i, row in enumerate(rows[:most]):
-        table.add_row(
-            str(i),
-            *(" ".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in row.values()),
-        )
-    Console().print(table)
-    if len(rows) > most:
-        Console().print(f"... and {len(rows) - most} more; --json prints all")
+    cells = [
+        (i, *(" ".join(map(str, v)) if isinstance(v, tuple) else v for v in row.values()))
+        for i, row in enumerate(rows[:most])
+    ]
+    more = [f"... and {len(rows) - most} more; --json prints all"] * (len(rows) > most)
+    print_table(title, ("graph", *rows[0]), cells, [*more, *notes], figures)

@@ -1,9 +1,9 @@
 """What commands share: the --json option, tables, and pictures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,9 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from mpsn.errors import FileError, MissingPackageError, MPSNError
-
-if TYPE_CHECKING:
-    from mpsn.experiments import Table as Values
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -33,13 +30,21 @@ def drawing(target: Path) -> Iterator[None]:
         raise FileError(f"Expected to write a picture to {target}, got {error}.") from error
 
 
-def print_table(values: "Values", more: Sequence[str] = ()) -> None:
-    """Print the table of an experiment, its notes, and more lines."""
-    table = Table(title=escape(values.title), title_justify="left")
-    for i, column in enumerate(values.columns):
+def print_table(
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[Iterable[object]],
+    notes: Iterable[str] = (),
+    figures: Iterable[Path | None] = (),
+) -> None:
+    """Print a table, notes below it, and the paths of figures."""
+    table = Table(title=escape(title), title_justify="left")
+    for i, column in enumerate(columns):
         table.add_column(escape(column), overflow="fold", no_wrap=i == 0)
-    for row in values.rows:
-        table.add_row(*map(escape, row))
+    for row in rows:
+        table.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
     Console().print(table)
-    for line in (*values.notes, *more):
+    for line in notes:
         Console(soft_wrap=True).print(escape(line), highlight=False)
+    for path in filter(None, figures):
+        print(f"figure: {path}")

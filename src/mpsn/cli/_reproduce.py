@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from mpsn.cli._output import AsJson, drawing, print_table
 from mpsn.errors import MPSNError
@@ -30,59 +29,55 @@ Out = Annotated[Path, typer.Option(help="Folder of the records; a run resumes fr
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]
 Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
-Models = Annotated[
-    str, typer.Option("--model", help="Comma-separated rows of the table. Defaults to all.")
-]
+Models = Annotated[str, typer.Option(help="Comma-separated rows of the table. Defaults to all.")]
 Seeds = Annotated[
     int | None, typer.Option(min=1, help="How many seeds. Defaults to as many as in the paper.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="A small version, in a minute or two.")]
-OPTIONS: dict[str, tuple[Any, Any]] = {  # by name: type and default
-    "model": (Models, ""),
-    "seeds": (Seeds, None),
-    "quick": (Quick, False),
-    "out": (Out, Path("runs")),
-    "device": (Device, "cpu"),
-    "jobs": (Jobs, 1),
-    "data": (Data, None),
-    "as_json": (AsJson, False),
-}
 
 
 def _command(name: str, entry: Entry) -> Callable[..., None]:
     """Make the command of an experiment, with the options that apply to it."""
-    options = dict(OPTIONS)
+
+    def command(
+        *,
+        model: Models = "",
+        seeds: Seeds = None,
+        quick: Quick = False,
+        out: Out = Path("runs"),
+        device: Device = "cpu",
+        jobs: Jobs = 1,
+        data: Data = None,
+        as_json: AsJson = False,
+        **subset: str,
+    ) -> None:
+        from mpsn.experiments import reproduce as run
+
+        with _resumable(out):
+            result = run(
+                name,
+                models=_split(model),
+                only=_split("".join(subset.values())),
+                seeds=seeds,
+                quick=quick,
+                out=out,
+                device=device,
+                data=data,
+                processes=jobs,
+            )
+        _print(result, as_json)
+
+    options = dict(inspect.signature(command).parameters)
+    del options["subset"]
     if not entry.reads_data:
         del options["data"]
     if entry.subset:
         option, text = entry.subset
-        options = {option: (Annotated[str, typer.Option(help=text)], ""), **options}
-
-    def command(**given: Any) -> None:
-        from mpsn.experiments import reproduce as run
-
-        with _resumable(given["out"]):
-            result = run(
-                name,
-                models=_split(given["model"]),
-                only=_split(given[entry.subset[0]]) if entry.subset else (),
-                seeds=given["seeds"],
-                quick=given["quick"],
-                out=given["out"],
-                device=given["device"],
-                data=given.get("data"),
-                processes=given["jobs"],
-            )
-        _print(result, given["as_json"])
-
-    kind = inspect.Parameter.KEYWORD_ONLY
-    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(option, kind, default=default, annotation=annotation)
-            for option, (annotation, default) in options.items()
-        ]
-    )
-    command.__annotations__ = {option: annotation for option, (annotation, _) in options.items()}
+        kind = Annotated[str, typer.Option(help=text)]
+        added = options["model"].replace(name=option, annotation=kind)
+        options = {option: added, **options}
+    command.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
+    command.__annotations__ = {option: of.annotation for option, of in options.items()}
     return command
 
 
@@ -121,16 +116,13 @@ def regions(
         found = [row._asdict() for row in rows]
         print(json.dumps({"rows": found, "figures": [str(path) for path in paths]}))
         return
-    table = Table(title="Linear regions, exact counts", title_justify="left")
-    for name in ("complex", "d", "m", "model", f"regions, {seeds} seeds", "theorem"):
-        table.add_column(name)
+    columns = ("complex", "d", "m", "model", f"regions, {seeds} seeds", "theorem")
+    cells = []
     for row in rows:
         counts = " ".join(map(str, sorted(set(row.regions))))
         sign = "≤" if row.model == "MPSN" else "="
-        table.add_row(row.complex, str(row.d), str(row.m), row.model, counts, f"{sign} {row.bound}")
-    Console().print(table)
-    for path in paths:
-        print(f"figure: {path}")
+        cells.append((row.complex, row.d, row.m, row.model, counts, f"{sign} {row.bound}"))
+    print_table("Linear regions, exact counts", columns, cells, figures=paths)
 
 
 @tune.command("tu")
@@ -182,7 +174,8 @@ def tune_tu(
     if as_json:
         print(json.dumps([{**s._asdict(), "config": asdict(s.config)} for s in found]))
         return
-    print_table(ranking(found))
+    table = ranking(found)
+    print_table(table.title, table.columns, table.rows, table.notes)
     print(f"records: {out / 'tu-tune'}")
 
 
@@ -235,9 +228,8 @@ def _print(result: "Result", as_json: bool) -> None:
         }
         print(json.dumps(values))
         return
-    print_table(result.table, result.missing)
-    for path in result.figures:
-        print(f"figure: {path}")
+    table, notes = result.table, [*result.table.notes, *result.missing]
+    print_table(table.title, table.columns, table.rows, notes, result.figures)
     if not result.figures:
         print("no figures: pip install matplotlib")
     print(f"records: {result.folder}")

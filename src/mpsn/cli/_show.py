@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from mpsn.cli._graphs import graphs_of, print_rows
 from mpsn.cli._output import AsJson, drawing, print_table
@@ -68,9 +65,7 @@ def _show_graphs(what: str, plot: Path | None, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"graphs": rows, "figure": str(plot) if plot else None}))
         return
-    print_rows(rows, escape(what))
-    if plot:
-        print(f"figure: {plot}")
+    print_rows(what, rows, figures=[plot])
 
 
 def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool) -> None:
@@ -98,14 +93,9 @@ def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool)
         print(json.dumps({**found, "dimensions": parts, "simplices": top}, default=str))
         return
     print(f"prediction: {explanation.target} (output {explanation.output:.4g})")
-    table = Table("simplex", "contribution", title="contributions", title_justify="left")
-    for k, value in enumerate(parts):
-        table.add_row(f"all of dimension {k}", f"{value:+.4g}")
-    for vertices, value in explanation.top():
-        table.add_row(escape(" ".join(map(str, vertices))), f"{value:+.4g}")
-    Console().print(table)
-    if plot:
-        print(f"figure: {plot}")
+    rows = [(f"all of dimension {k}", f"{value:+.4g}") for k, value in enumerate(parts)]
+    rows += [(" ".join(map(str, v)), f"{value:+.4g}") for v, value in explanation.top()]
+    print_table("contributions", ("simplex", "contribution"), rows, figures=[plot])
 
 
 def _show_runs(folder: Path, as_json: bool) -> None:
@@ -121,4 +111,4 @@ def _show_runs(folder: Path, as_json: bool) -> None:
         print(json.dumps({name: asdict(table) for name, table in found}))
         return
     for _, table in found:
-        print_table(table)
+        print_table(table.title, table.columns, table.rows, table.notes)

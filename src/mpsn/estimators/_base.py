@@ -19,6 +19,7 @@ from mpsn.estimators._explain import Explanation, explain
 from mpsn.estimators._features import FeatureRule
 from mpsn.estimators._inputs import check_many, chunks, prepare, targets_of, vertex_names
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
+from mpsn.estimators._targets import Targets
 from mpsn.estimators._trainer import Ensemble, Forward, History, Trainer, check_settings, outputs
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._checkpoint import adopt_weights
@@ -34,7 +35,7 @@ class Learned:
     graphs: int
     counts: tuple[int, ...]
     validation: int
-    targets: dict[str, Any]
+    targets: Targets
 
 
 class Simplicial(BaseEstimator):
@@ -76,17 +77,20 @@ class Simplicial(BaseEstimator):
         self.verbose = verbose
 
     @abstractmethod
-    def _learn_targets(self, y: NDArray[Any]) -> tuple[Tensor, Tensor | None]:
-        """Check the targets and learn what they are; return them as numbers, and as classes."""
+    def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, Tensor | None]:
+        """Return what the targets are, and each as a number to train on, and as a class."""
 
     @abstractmethod
     def _loss(self, y: Tensor) -> Any:
         """Return the loss to train with."""
 
-    @property
     @abstractmethod
-    def _width(self) -> int:
-        """Number of outputs of the network."""
+    def _target(self, graph: object, target: object) -> tuple[int, str]:
+        """Return the number of the output to explain, and its name."""
+
+    @abstractmethod
+    def _adopt(self, targets: Targets) -> None:
+        """Check the targets of a file, and set the attributes that depend on them."""
 
     def fit(self, graphs: Iterable[object], y: ArrayLike | None = None) -> Self:
         """Lift the graphs and train.
@@ -97,7 +101,7 @@ class Simplicial(BaseEstimator):
                 ``Data`` and of complexes).
         """
         check_settings(self, "members")
-        trainer = Trainer.of(self)
+        trainer = Trainer(self)
         check_many(graphs)
         graphs = list(graphs)
         targets = targets_of(graphs) if y is None else np.asarray(y)
@@ -106,7 +110,7 @@ class Simplicial(BaseEstimator):
                 f"Expected graphs and as many targets y, got {len(graphs)} graphs and "
                 f"{len(targets)} targets."
             )
-        numbers, classes = self._learn_targets(targets)
+        self.targets_, numbers, classes = self._learn(targets)
         data, self.features_ = prepare(graphs, self.max_dim, wanted=self.features)
         self.n_features_in_ = self.features_.width
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
@@ -122,16 +126,15 @@ class Simplicial(BaseEstimator):
             )
             for member in range(self.members)
         ]
-        self.model_ = Ensemble(one.network for one in trained).eval()
-        self.histories_ = tuple(one.history for one in trained)
-        self.n_validation_ = trained[-1].held
+        networks, self.histories_, held = zip(*trained, strict=True)
+        self.model_, self.n_validation_ = Ensemble(networks).eval(), held[0]
         return self
 
     def _config(self) -> SINConfig:
         return SINConfig(
             in_channels=self.n_features_in_,
             hidden=self.hidden,
-            out_channels=self._width,
+            out_channels=self.targets_.width,
             layers=self.layers,
             max_dim=self.max_dim,
             coface_message=False,
@@ -147,7 +150,7 @@ class Simplicial(BaseEstimator):
         check_is_fitted(self, "model_")
         check_many(graphs)
         where = next(self.model_.parameters()).device
-        rows = [np.zeros((0, self._width), np.float32)]
+        rows = [np.zeros((0, self.targets_.width), np.float32)]
         for chunk in chunks(graphs):
             data = prepare(chunk, self.max_dim, self.features_)[0].to(where)
             everything = torch.arange(len(chunk), device=where)
@@ -181,10 +184,6 @@ class Simplicial(BaseEstimator):
         output, name = self._target(graph, target)
         return explain(self.model_, K.to(where), output, name, method)
 
-    @abstractmethod
-    def _target(self, graph: object, target: object) -> tuple[int, str]:
-        """Return the number of the output to explain, and its name."""
-
     def summary(self) -> str:
         """Return a description of the data, the network and its training."""
         check_is_fitted(self, "model_")
@@ -195,7 +194,7 @@ class Simplicial(BaseEstimator):
             f"  simplices        {counts} (cliques of up to {self.max_dim + 1} vertices)",
             f"  vertex features  {self.features_.describe()}",
             "  other features   the mean over the vertices of a simplex",
-            f"  targets          {self._describe_targets()}",
+            f"  targets          {self.targets_}",
             f"  network          {self.members} times SIN, averaged; {self.layers} layers of width "
             f"{self.hidden}, {self.readout} over simplices, "
             f"{sum(p.numel() for p in self.model_.parameters()):,} parameters",
@@ -212,10 +211,6 @@ class Simplicial(BaseEstimator):
             lines.append(f"  training         kept epoch {kept}, the last; none held out: {why}")
         return "\n".join(lines)
 
-    @abstractmethod
-    def _describe_targets(self) -> str:
-        """Return a description of the targets."""
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: weights and JSON, no pickle."""
         check_is_fitted(self, "model_")
@@ -225,17 +220,9 @@ class Simplicial(BaseEstimator):
             self.n_graphs_,
             self.counts_,
             self.n_validation_,
-            self._targets(),
+            self.targets_,
         )
         save_estimator(self, path, asdict(learned), self.model_.state_dict())
-
-    @abstractmethod
-    def _targets(self) -> dict[str, Any]:
-        """Return what was learned of the targets, as plain values."""
-
-    @abstractmethod
-    def _set_targets(self, targets: dict[str, Any]) -> None:
-        """Take back what :meth:`_targets` returned."""
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -256,8 +243,10 @@ class Simplicial(BaseEstimator):
         check_sizes(out, tensors, "members", "layers", "max_dim")
         if len(state.histories) != out.members:
             raise FileError(f"expected {out.members} histories, got {len(state.histories)}")
-        out._set_targets(state.targets)
-        out.features_, out.histories_ = state.features, state.histories
+        if any(bool(run.valid) != bool(state.validation) for run in state.histories):
+            raise FileError("expected validation losses where samples were held out")
+        out._adopt(state.targets)
+        out.targets_, out.features_, out.histories_ = state.targets, state.features, state.histories
         out.n_features_in_ = out.features_.width
         out.n_graphs_, out.counts_, out.n_validation_ = state.graphs, state.counts, state.validation
         with torch.device("meta"):

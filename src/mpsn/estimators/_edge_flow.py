@@ -94,7 +94,7 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
             y: The class of each.
         """
         signals = self._signals(X, reset=True)
-        trainer = Trainer.of(self)
+        trainer = Trainer(self)
         self.classes_, numbers = learn_classes(y)
         if len(signals) != len(numbers):
             raise MPSNError(

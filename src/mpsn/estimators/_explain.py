@@ -1,4 +1,4 @@
-"""Which simplices a prediction rests on."""
+"""Which simplices contribute to a prediction."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mpsn.errors import MPSNError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-AT_ONCE = 1 << 20  # simplices in a batch of complexes with one simplex left out
+MAX_SIMPLICES = 1 << 20  # in a batch of complexes with one simplex left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +22,11 @@ class Explanation:
 
     Attributes:
         complex: The complex of the graph.
-        contributions: Per dimension, a number for each simplex, (n_k,); above zero speaks for the
-            target, below against it.
-        target: What was asked about.
-        output: What the network says of it (for a class, before the softmax).
-        method: How the contributions were found.
+        contributions: Per dimension, a number for each simplex, (n_k,): positive for the target,
+            negative against it.
+        target: The class or output that is explained.
+        output: The network's output for it (for a class, before the softmax).
+        method: The method of attribution.
     """
 
     complex: SimplicialComplex
@@ -37,11 +37,11 @@ class Explanation:
 
     @property
     def by_dimension(self) -> list[float]:
-        """The sum of the contributions of each dimension."""
+        """Sum of the contributions of each dimension."""
         return [float(part.sum()) for part in self.contributions]
 
     def top(self, many: int = 10) -> list[tuple[list[Hashable], float]]:
-        """Return the simplices of the largest contributions, either way, as lists of vertices."""
+        """Return the simplices of the largest absolute contributions, as lists of vertices."""
         names = self.complex.vertex_labels or range(self.complex.num_nodes)
         rows = [
             ([names[v] for v in vertices], value)
@@ -53,11 +53,11 @@ class Explanation:
         return sorted(rows, key=lambda row: -abs(row[1]))[:many]
 
     def draw(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the complex, red where it speaks for the target, blue where against."""
+        """Draw the complex, red where it contributes to the target, blue where against it."""
         from mpsn.plotting import draw_complex
 
         ax = draw_complex(self.complex, ax, values=self.contributions)
-        ax.set_title(f"what speaks for {self.target} (red) and against (blue)")
+        ax.set_title(f"contributions for {self.target} (red) and against (blue)")
         return ax
 
 
@@ -68,14 +68,11 @@ def explain(
     name: str,
     method: Literal["gradient", "leave_out"],
 ) -> Explanation:
-    """Attribute an output of a network on one complex to its simplices; see ``Explanation``."""
-    model.eval()
-    if method == "gradient":
-        score, parts = _gradient(model, K, output)
-    elif method == "leave_out":
-        score, parts = _leave_out(model, K, output)
-    else:
+    """Attribute an output of a network on one complex to its simplices."""
+    methods = {"gradient": _gradient, "leave_out": _leave_out}
+    if method not in methods:
         raise MPSNError(f"Expected method 'gradient' or 'leave_out', got {method!r}.")
+    score, parts = methods[method](model.eval(), K, output)
     return Explanation(K.to("cpu"), [part.cpu() for part in parts], name, score, method)
 
 
@@ -98,27 +95,19 @@ def _leave_out(
 ) -> tuple[float, list[Tensor]]:
     with torch.no_grad():
         score = model(K)[0, output]
-        room = max(1, AT_ONCE // max(1, sum(K.counts)))
+        many = max(1, MAX_SIMPLICES // max(1, sum(K.counts)))
         parts = []
         for k, n in enumerate(K.counts):
             rows = [
-                model(collate(without(K, k, s) for s in range(start, min(n, start + room))))
-                for start in range(0, n, room)
+                model(collate(without(K, k, s) for s in range(start, min(n, start + many))))
+                for start in range(0, n, many)
             ]
             parts.append(score - torch.cat(rows)[:, output])
     return float(score), parts
 
 
 def without(K: SimplicialComplex, k: int, s: int) -> SimplicialComplex:
-    """Return a complex without one of its k-simplices and without all that this is a face of.
-
-    Features stay as they are.
-
-    Example:
-        >>> from mpsn.estimators._explain import without
-        >>> without(mpsn.clique_complex(nx.complete_graph(4)), 1, 0)
-        SimplicialComplex(dim=2, counts=(4, 5, 2))
-    """
+    """Return a complex without one of its k-simplices, and without all that it is a face of."""
     kept = [torch.ones(n, dtype=torch.bool, device=K.device) for n in K.counts]
     kept[k][s] = False
     for j in range(k + 1, len(kept)):

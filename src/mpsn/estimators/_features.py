@@ -1,4 +1,4 @@
-"""Vertex features: found in the graphs of a fit, and made the same way for any graph after."""
+"""Vertex features: found in the graphs of a fit, and made the same way for other graphs."""
 
 import math
 from collections import Counter
@@ -12,19 +12,14 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import GraphError
 
-MOST_KINDS = 64  # values up to which words and whole numbers count as kinds
-MOST_DEGREES = 128  # different degrees up to which they are told apart
+MAX_KINDS = 64  # different values up to which words and integers are one-hot encoded
+MAX_DEGREES = 128  # different degrees up to which they are one-hot encoded
 
 Source = Literal["x", "attributes", "degree", "constant"]
 
 
 class Vertices(NamedTuple):
-    """What the vertices of one graph came with.
-
-    Attributes:
-        x: Features (n, F), or None.
-        attributes: Of networkx graphs, the values of each attribute that all vertices have.
-    """
+    """The features (n, F) of a graph's vertices, and the attributes that all of them have."""
 
     x: Tensor | None = None
     attributes: dict[str, list[Any]] = {}  # noqa: RUF012
@@ -32,13 +27,13 @@ class Vertices(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """One column of numbers or kinds, and what it becomes.
+    """How one column becomes features: one-hot over kinds, or, without any, as a number.
 
     Attributes:
-        name: Of the attribute, or number of the column of x.
-        kinds: The values told apart, each a column of 0 and 1; a value not among them is 0 in all.
-        mean: What is subtracted from a number; numbers have no kinds.
-        scale: What it is divided by then.
+        name: Name of the attribute, or number of the column of x.
+        kinds: Values with a feature of their own; for others all features are 0.
+        mean: What is subtracted from a number.
+        scale: What it is then divided by.
     """
 
     name: str
@@ -48,24 +43,24 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Number of features this becomes."""
+        """Number of features."""
         return max(1, len(self.kinds))
 
 
 @dataclass(frozen=True)
 class FeatureRule:
-    """Where vertex features come from; plain values only, so that JSON holds all of it.
+    """Where vertex features come from; plain values only, so that JSON can hold them.
 
-    The rule, where the source is not said: the features ``x`` that all graphs have (PyG, complexes,
-    TU labels); else the attributes that all vertices of all graphs have (networkx, GraphML, JSON);
-    else the degree, one-hot; else, with more than 128 different degrees, the constant 1.
-    Whole numbers and words of at most 64 values are kinds and become one-hot; other numbers are
-    standardised, unless they are all 0 or 1; words of more values are names and are left out.
+    The source defaults to the features ``x`` that all graphs have (PyG, complexes, TU labels); else
+    the attributes that all vertices of all graphs have (networkx, GraphML, JSON); else the degree,
+    one-hot; else, with more than 128 different degrees, the constant 1. Integers and words with at
+    most 64 different values are one-hot encoded; other numbers are standardized, unless they are
+    all 0 or 1; words with more values are taken for names and left out.
 
     Attributes:
         source: ``"x"``, ``"attributes"``, ``"degree"`` or ``"constant"``.
-        columns: What is done with each column of x or attribute.
-        degrees: The degrees told apart; another one counts as the nearest of them.
+        columns: How each column of x, or attribute, becomes features.
+        degrees: Degrees with a feature of their own; others count as the nearest of them.
         left_out: Attributes that are not used.
     """
 
@@ -84,13 +79,12 @@ class FeatureRule:
     @property
     def steady(self) -> bool:
         """Whether all vertices have the same features."""
-        kinds = [column.kinds for column in self.columns]
         if self.source in ("x", "attributes"):
-            return all(len(kind) == 1 for kind in kinds)
+            return all(len(column.kinds) == 1 for column in self.columns)
         return self.source == "constant" or len(self.degrees) == 1
 
     def describe(self) -> str:
-        """Say in words what the features are."""
+        """Return a description of the features."""
         if self.source == "constant":
             return "the constant 1"
         if self.source == "degree":
@@ -130,20 +124,17 @@ class FeatureRule:
 def find_rule(
     K: SimplicialComplex, vertices: Sequence[Vertices], wanted: str | Sequence[str]
 ) -> FeatureRule:
-    """Choose the features of vertices.
+    """Return the rule for the union of the graphs of a fit.
 
-    Args:
-        K: The union of the graphs of a fit.
-        vertices: What the vertices of each graph came with.
-        wanted: ``"auto"``, ``"x"``, ``"degree"``, ``"constant"``, or names of attributes.
+    ``wanted`` is ``"auto"``, ``"x"``, ``"degree"``, ``"constant"``, or names of attributes.
     """
     if not isinstance(wanted, str):
         columns = [_learn(str(name), _gather(vertices, str(name)), True) for name in wanted]
         return FeatureRule("attributes", tuple(c for c in columns if c is not None))
     if wanted not in ("auto", "x", "degree", "constant"):
         raise GraphError(
-            f"Expected features 'auto', 'x', 'degree', 'constant' or a list of names of vertex "
-            f"attributes, got {wanted!r}; for one attribute, write [{wanted!r}]."
+            f"Expected features 'auto', 'x', 'degree', 'constant' or a list of vertex attributes, "
+            f"got {wanted!r}; for one attribute, write [{wanted!r}]."
         )
     given = vertices and all(v.x is not None and v.x.shape[1] for v in vertices)
     if wanted == "x" or (wanted == "auto" and given):
@@ -154,7 +145,7 @@ def find_rule(
         return rule
     if wanted in ("auto", "degree"):
         degrees = torch.unique(_degrees(K)).tolist()
-        if wanted == "degree" or 0 < len(degrees) <= MOST_DEGREES:
+        if wanted == "degree" or 0 < len(degrees) <= MAX_DEGREES:
             return FeatureRule("degree", degrees=tuple(degrees))
     return FeatureRule("constant")
 
@@ -178,8 +169,8 @@ def _stack(vertices: Sequence[Vertices]) -> Tensor:
     rows = [v.x for v in vertices if v.x is not None]
     if len(rows) < len(vertices) or len({row.shape[1] for row in rows}) > 1:
         raise GraphError(
-            "Expected vertex features x of one width in all graphs, got some without or of another "
-            "width; use features='degree', or give x to all."
+            "Expected vertex features x of one width in all graphs, got some without x or of other "
+            "widths; use features='degree', or give x to all."
         )
     return torch.cat([row.cpu() for row in rows]) if rows else torch.zeros(0, 0)
 
@@ -198,19 +189,19 @@ def _gather(vertices: Sequence[Vertices], name: str) -> list[Any]:
 
 
 def _learn(name: str, values: Any, needed: bool) -> Column | None:
-    """Say what to do with a column; None for one that is of no use."""
+    """Return how a column becomes features; None for one that is of no use."""
     if isinstance(values, Tensor) and values.is_floating_point():
         return _number(name, values.double())
     plain = values.tolist() if isinstance(values, Tensor) else values
     if all(isinstance(value, (str, int)) for value in plain):
         kinds = sorted(set(plain), key=lambda kind: (isinstance(kind, str), kind))
-        if len(kinds) <= MOST_KINDS:
+        if len(kinds) <= MAX_KINDS:
             return Column(name, tuple(kinds))
     if all(isinstance(value, (int, float)) and math.isfinite(value) for value in plain):
         return _number(name, torch.tensor(plain, dtype=torch.float64))
     if needed:
         raise GraphError(
-            f"Expected numbers, or at most {MOST_KINDS} different words, in the vertex attribute "
+            f"Expected numbers, or at most {MAX_KINDS} different words, in the vertex attribute "
             f"{name!r}, got {plain[0]!r:.40} and others."
         )
     return None

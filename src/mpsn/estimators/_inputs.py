@@ -26,13 +26,13 @@ def prepare(
     rule: FeatureRule | None = None,
     wanted: str | Sequence[str] = "auto",
 ) -> tuple[ComplexDataset, FeatureRule]:
-    """Read graphs, lift them, and give all simplices features: those of vertices, averaged.
+    """Read graphs, lift them, and give all simplices the mean features of their vertices.
 
     Args:
         graphs: networkx graphs, PyG ``Data``, complexes, paths of files of one graph each, or any
             other kind that :func:`mpsn.clique_complex` takes.
         max_dim: Largest dimension of a simplex.
-        rule: What vertex features are; found in these graphs unless said.
+        rule: How vertex features are made. Defaults to what is found in these graphs.
         wanted: Where to look for them.
     """
     read = [_open(graph) for graph in graphs]
@@ -54,7 +54,7 @@ def vertex_names(graph: object) -> tuple[Hashable, ...] | None:
 
 
 def check_many(graphs: object) -> None:
-    """Refuse one graph where many are expected; some kinds can be iterated over too."""
+    """Refuse a single graph; some kinds of graph can be iterated over too."""
     one = (str, os.PathLike, nx.Graph, SimplicialComplex, Graph)
     if isinstance(graphs, one) or hasattr(graphs, "edge_index") or not hasattr(graphs, "__iter__"):
         raise GraphError(
@@ -75,7 +75,7 @@ def _open(graph: object) -> Any:
         if graph.num_complexes != 1:
             raise GraphError(
                 f"Expected single complexes, got a union of {graph.num_complexes}; "
-                f"take it apart with to_list()."
+                f"split it with to_list()."
             )
         return graph
     return graph if isinstance(graph, nx.Graph) else as_graph(graph)
@@ -92,7 +92,7 @@ def _vertices(graph: Any) -> Vertices:
 
 
 def _lift(read: Sequence[Any], max_dim: int) -> SimplicialComplex:
-    """Return the union of complexes, lifting all graphs among them in one go."""
+    """Return the union of complexes; all graphs among them are lifted together."""
     flat = [g for g in read if not isinstance(g, SimplicialComplex)]
     bare = [(graph.edge_index, graph.num_nodes) for graph in map(as_graph, flat)]
     lifted = clique_complexes(bare, max_dim)
@@ -104,7 +104,7 @@ def _lift(read: Sequence[Any], max_dim: int) -> SimplicialComplex:
 
 
 def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:
-    """Cut graphs, or a stream of them, into parts of at most 1000."""
+    """Split graphs, or a stream of them, into parts of at most 1000."""
     if isinstance(graphs, ComplexDataset):
         for start in range(0, len(graphs), CHUNK):
             yield graphs[start : start + CHUNK]
@@ -123,7 +123,7 @@ def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
         if row is None or len(row) != 1:
             kind = "a complex" if isinstance(graph, SimplicialComplex) else type(graph).__name__
             raise GraphError(
-                f"Expected targets y, or graphs that have one each, got {kind} without as number "
+                f"Expected targets y, or graphs with one target each, got {kind} without at index "
                 f"{i}; pass y."
             )
         found.append(row.item())

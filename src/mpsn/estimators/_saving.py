@@ -1,30 +1,16 @@
 """Estimators as files: settings, what was learned, and weights, with types checked."""
 
 import os
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from mpsn.errors import FileError, MPSNError
 from mpsn.training._checkpoint import ModelFile, damaged, read_model, write_model
 from mpsn.training._device import pick_device
 
-
-class Restorable(Protocol):
-    """An estimator that can be made from what a file holds."""
-
-    model_: torch.nn.Module
-
-    @classmethod
-    def _restore(
-        cls, settings: object, learned: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
-        """Return the estimator, its network on the CPU; raise an MPSNError if anything is wrong."""
-
-
-E = TypeVar("E", bound=Restorable)
+E = TypeVar("E")
 
 
 def save_estimator(
@@ -43,9 +29,13 @@ def save_estimator(
 
 
 def load_estimator(path: str | os.PathLike[str], *kinds: type[E]) -> E:
-    """Read an estimator of one of several kinds, and move it to the GPU if there is one."""
+    """Read an estimator of one of several kinds, and move it to the GPU if there is one.
+
+    A kind has a class method ``_restore`` that makes it from settings, what was learned and
+    tensors, or raises an MPSNError.
+    """
     kind, state, tensors = read_model(path)
-    found = next((one for one in kinds if one.__name__ == kind), None)
+    found: Any = next((one for one in kinds if one.__name__ == kind), None)
     if found is None:
         raise FileError(
             f"Expected a {' or '.join(one.__name__ for one in kinds)} in {path}, got {kind!r:.40}; "
@@ -56,7 +46,7 @@ def load_estimator(path: str | os.PathLike[str], *kinds: type[E]) -> E:
     except MPSNError as error:
         raise damaged(path, error) from error
     estimator.model_.to(pick_device())
-    return estimator
+    return estimator  # type: ignore[no-any-return]
 
 
 def check_sizes(estimator: Any, tensors: dict[str, Tensor], *counts: str) -> None:

@@ -1,7 +1,6 @@
 """Classify and regress graphs by message passing on their clique complexes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,49 +12,34 @@ from torch import Tensor
 
 from mpsn.errors import FileError, MPSNError
 from mpsn.estimators._base import Simplicial
+from mpsn.estimators._targets import Classes, Numbers, Targets
 from mpsn.estimators._trainer import learn_classes
-from mpsn.training._config import build
-
-
-@dataclass(frozen=True)
-class Classes:
-    """The targets of a classifier: classes, and how many graphs of each there were."""
-
-    classes: tuple[bool | int | float | str, ...]
-    sizes: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """The targets of a regressor: how they were standardised."""
-
-    mean: tuple[float, ...]
-    scale: tuple[float, ...]
-    flat: bool
 
 
 class SimplicialClassifier(ClassifierMixin, Simplicial):
     """Classify graphs by a simplicial isomorphism network on their clique complexes.
 
-    The defaults are meant to do without tuning. Training stops early, on a part of the graphs held
-    out by class; three networks with different parts held out decide together. The same
-    ``random_state`` gives the same model on the same CPU; on a GPU, the same up to rounding.
+    The defaults are meant to work without tuning. Training stops early, by the loss on some graphs
+    of each class that are held out; the outputs of three networks, with different graphs held out,
+    are averaged. The same ``random_state`` gives the same model on the same CPU; on a GPU, the same
+    up to rounding.
 
     Args:
         max_dim: Largest dimension of a simplex; 2 for triangles.
-        features: Where vertex features come from: ``"x"`` (of PyG data and complexes), names of
+        features: Where vertex features come from: ``"x"`` (of PyG data and complexes), a list of
             vertex attributes (of networkx graphs), ``"degree"`` or ``"constant"``; ``"auto"`` for
             the first of them that all graphs have. Higher simplices get the mean over vertices.
         hidden: Width of the layers.
         layers: Number of layers.
-        members: Number of networks, each with another part held out; their outputs are averaged.
+        members: Number of networks, each with other graphs held out; their outputs are averaged.
         readout: How the simplices of a graph are pooled, ``"sum"`` or ``"mean"``.
         dropout: Dropout rate before the last dense layer.
         epochs: Largest number of epochs.
-        batch_size: Graphs per step, at most; fewer where an epoch would have less than ten steps.
-        learning_rate: Of Adam, at the start.
-        patience: Epochs without a better validation loss after which training stops.
-        validation: Part of the graphs held out for that; none are of fewer than 20.
+        batch_size: Largest number of graphs per step; smaller if an epoch would have less than ten
+            steps.
+        learning_rate: Initial learning rate of Adam.
+        patience: Number of epochs without a better validation loss after which training stops.
+        validation: Fraction of the graphs held out for that; with fewer than 20, none are.
         class_weight: Weights of the classes: ``"balanced"``, a dictionary, or None for none.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
         random_state: Seed of all random numbers.
@@ -63,8 +47,8 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
 
     Attributes:
         classes_: The classes, sorted.
-        features_: What vertex features are.
-        model_: The networks, as one.
+        features_: How vertex features are made.
+        model_: The networks, as one module.
         histories_: Losses of each network, epoch by epoch.
 
     Example:
@@ -100,10 +84,11 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         for name in self._get_param_names():
             setattr(self, name, given[name])
 
-    def _learn_targets(self, y: NDArray[Any]) -> tuple[Tensor, Tensor]:
+    def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, Tensor]:
         self.classes_, numbers = learn_classes(y)
-        self.class_counts_ = np.bincount(numbers).tolist()
-        return torch.from_numpy(numbers), torch.from_numpy(numbers)
+        sizes = tuple(np.bincount(numbers).tolist())
+        found = torch.from_numpy(numbers)
+        return Classes(tuple(self.classes_.tolist()), sizes), found, found
 
     def _loss(self, y: Tensor) -> Any:
         weight = None
@@ -112,10 +97,6 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
             found = compute_class_weight(self.class_weight, classes=self.classes_, y=names)
             weight = torch.tensor(found, dtype=torch.float32, device=y.device)
         return torch.nn.CrossEntropyLoss(weight)
-
-    @property
-    def _width(self) -> int:
-        return len(self.classes_)
 
     def predict_proba(self, graphs: Iterable[object]) -> NDArray[np.float32]:
         """Return probabilities (graphs, classes), in the order of ``classes_``."""
@@ -135,28 +116,20 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
             raise MPSNError(f"Expected a class among {known}, got {name!r}.")
         return int(where[0]), str(name)
 
-    def _targets(self) -> dict[str, Any]:
-        return {"classes": self.classes_.tolist(), "sizes": self.class_counts_}
-
-    def _set_targets(self, targets: dict[str, Any]) -> None:
-        found = build(Classes, targets, "its classes")
-        self.classes_, self.class_counts_ = np.array(found.classes), list(found.sizes)
+    def _adopt(self, targets: Targets) -> None:
+        if not isinstance(targets, Classes):
+            raise FileError("expected classes")
+        self.classes_ = np.array(targets.classes)
         if isinstance(self.class_weight, dict):  # JSON made words of its keys
-            known = {str(name): name for name in found.classes}
+            known = {str(name): name for name in targets.classes}
             self.class_weight = {known.get(k, k): w for k, w in self.class_weight.items()}
-        if not len(found.classes) == len(found.sizes) == len(np.unique(self.classes_)) >= 2:
-            raise FileError("expected at least two different classes and their sizes")
-
-    def _describe_targets(self) -> str:
-        sizes = zip(self.classes_, self.class_counts_, strict=True)
-        return "classes " + ", ".join(f"{name} ({n})" for name, n in sizes)
 
 
 class SimplicialRegressor(RegressorMixin, Simplicial):
     """Predict numbers for graphs by a simplicial isomorphism network on their clique complexes.
 
-    Arguments as for :class:`SimplicialClassifier`, less ``class_weight``, and without dropout.
-    Targets may be one number a graph, or a row of numbers; they are standardised for training.
+    Arguments as for :class:`SimplicialClassifier`, without ``class_weight``; ``dropout`` defaults
+    to 0. Targets are one number per graph, or a row of numbers; they are standardized for training.
 
     Example:
         >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=i) for i in range(40)]
@@ -166,55 +139,40 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
         (3,)
     """
 
-    def _learn_targets(self, y: NDArray[Any]) -> tuple[Tensor, None]:
+    targets_: Numbers
+
+    def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, None]:
         try:
             numbers = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise MPSNError(f"Expected numbers as targets y, got {error}.") from error
         if numbers.ndim not in (1, 2) or not np.isfinite(numbers).all():
             raise MPSNError(
-                f"Expected finite targets y, one number or row a graph, got shape {numbers.shape}"
+                f"Expected finite targets y, a number or row per graph, got shape {numbers.shape}"
                 f"{'' if np.isfinite(numbers).all() else ' with NaN or infinity'}."
             )
-        self.flat_ = numbers.ndim == 1
+        flat = numbers.ndim == 1
         numbers = numbers.reshape(len(numbers), -1)
-        self.mean_ = numbers.mean(axis=0).tolist()
-        scale = numbers.std(axis=0)
-        self.scale_ = np.where(scale > 0, scale, 1.0).tolist()
-        standard = (numbers - self.mean_) / self.scale_
-        return torch.from_numpy(standard.astype(np.float32)), None
+        mean, scale = numbers.mean(axis=0), numbers.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        targets = Numbers(tuple(mean.tolist()), tuple(scale.tolist()), flat)
+        return targets, torch.from_numpy(((numbers - mean) / scale).astype(np.float32)), None
 
     def _loss(self, y: Tensor) -> Any:
         return torch.nn.MSELoss()
 
-    @property
-    def _width(self) -> int:
-        return len(self.mean_)
-
     def predict(self, graphs: Iterable[object]) -> NDArray[np.float64]:
         """Return a number, or a row of numbers, for each graph."""
-        numbers: NDArray[np.float64] = self._outputs(graphs) * np.array(self.scale_) + np.array(
-            self.mean_
-        )
-        return numbers[:, 0] if self.flat_ else numbers
+        outputs, targets = self._outputs(graphs), self.targets_
+        numbers: NDArray[np.float64] = outputs * np.array(targets.scale) + np.array(targets.mean)
+        return numbers[:, 0] if targets.flat else numbers
 
     def _target(self, graph: object, target: object) -> tuple[int, str]:
-        number = 0 if target is None else target
-        if not isinstance(number, int) or not 0 <= number < self._width:
-            raise MPSNError(f"Expected an output from 0 to {self._width - 1}, got {target!r}.")
+        number, width = 0 if target is None else target, self.targets_.width
+        if not isinstance(number, int) or not 0 <= number < width:
+            raise MPSNError(f"Expected an output from 0 to {width - 1}, got {target!r}.")
         return number, f"output {number}"
 
-    def _targets(self) -> dict[str, Any]:
-        return {"mean": self.mean_, "scale": self.scale_, "flat": self.flat_}
-
-    def _set_targets(self, targets: dict[str, Any]) -> None:
-        found = build(Numbers, targets, "its targets")
-        self.mean_, self.scale_, self.flat_ = list(found.mean), list(found.scale), found.flat
-        if not 1 <= len(self.mean_) == len(self.scale_) or (self.flat_ and len(self.mean_) > 1):
-            raise FileError("expected a mean and a scale for each target")
-
-    def _describe_targets(self) -> str:
-        means = ", ".join(
-            f"{m:.4g} ± {s:.4g}" for m, s in zip(self.mean_, self.scale_, strict=True)
-        )
-        return f"numbers, {means} in the fit"
+    def _adopt(self, targets: Targets) -> None:
+        if not isinstance(targets, Numbers):
+            raise FileError("expected numbers")

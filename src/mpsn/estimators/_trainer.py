@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -43,14 +43,6 @@ class History:
             raise FileError(f"expected best among {len(self.train)} epochs, got {self.best}")
 
 
-class Trained(NamedTuple):
-    """A trained network, its history, and how many samples were held out."""
-
-    network: torch.nn.Module
-    history: History
-    held: int
-
-
 class Ensemble(torch.nn.Module):
     """Networks of one kind, whose outputs are averaged."""
 
@@ -63,33 +55,18 @@ class Ensemble(torch.nn.Module):
         return torch.stack([member(*inputs) for member in self.members]).mean(dim=0)
 
 
-@dataclass(frozen=True)
 class Trainer:
-    """The settings of training that all estimators share, checked."""
+    """Trains networks with the settings of an estimator, which are checked.
 
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    patience: int
-    validation: float
-    device: torch.device
-    seed: int
-    verbose: bool
+    Attributes:
+        device: The device to train on.
+    """
 
-    @classmethod
-    def of(cls, estimator: Any) -> Self:
-        """Return the trainer that an estimator's settings ask for."""
+    def __init__(self, estimator: Any) -> None:
         check_settings(estimator, "epochs", "batch_size", "patience")
-        return cls(
-            estimator.epochs,
-            estimator.batch_size,
-            estimator.learning_rate,
-            estimator.patience,
-            estimator.validation,
-            pick_device(estimator.device),
-            int(check_random_state(estimator.random_state).randint(2**31 - 1)),
-            estimator.verbose,
-        )
+        self.settings = estimator
+        self.device = pick_device(estimator.device)
+        self._seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
 
     def train(
         self,
@@ -99,32 +76,29 @@ class Trainer:
         y: Tensor,
         classes: Tensor | None = None,
         member: int = 0,
-    ) -> Trained:
+    ) -> tuple[torch.nn.Module, History, int]:
         """Train a network until the loss on samples held out has not fallen for some epochs.
 
-        The weights of the best epoch are kept. Without samples held out, trains for all epochs and
-        keeps the last.
+        The weights of the best epoch are kept; without samples held out, those of the last. Each
+        ``member`` has other samples held out.
 
-        Args:
-            make: Makes a network with random weights.
-            forward: Computes its outputs for samples at some positions.
-            loss: Of outputs and targets.
-            y: The targets, on the device.
-            classes: Class of each sample, to hold out a part of each.
-            member: Number of the network; each has other samples held out.
+        Returns:
+            The network, its history, and the number of samples held out.
         """
+        settings, seed = self.settings, self._seed + member
         groups = torch.zeros(len(y)) if classes is None else classes
-        fraction = self.validation if len(y) >= MIN_SAMPLES else 0.0
-        used, held = (at.to(y.device) for at in hold_out(groups, fraction, self.seed + member))
-        size = min(self.batch_size, max(16, len(used) // MIN_STEPS))
+        fraction = settings.validation if len(y) >= MIN_SAMPLES else 0.0
+        used, held = (at.to(y.device) for at in hold_out(groups, fraction, seed))
+        size = min(settings.batch_size, max(16, len(used) // MIN_STEPS))
         total = torch.zeros((), device=y.device)
+        off = not settings.verbose
         with (
-            seeded(self.seed + member, self.device),
-            tqdm(total=self.epochs, desc="Training", disable=not self.verbose, unit="epoch") as bar,
+            seeded(seed, self.device),
+            tqdm(total=settings.epochs, desc="Training", disable=off, unit="epoch") as bar,
         ):
             network = make().to(self.device)
-            adam = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
-            stopping = EarlyStopping(network, adam, self.patience)
+            adam = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+            stopping = EarlyStopping(network, adam, settings.patience)
 
             def step(index: Tensor) -> None:
                 value = loss(forward(network, index), y[index])
@@ -144,12 +118,13 @@ class Trainer:
                     )
                 if not len(held):
                     return mean, 0.0
-                found = outputs(network, forward, held, self.batch_size)
-                return mean, float(loss(found, y[held]))
+                return mean, float(
+                    loss(outputs(network, forward, held, settings.batch_size), y[held])
+                )
 
             losses = fit(
                 network,
-                self.epochs,
+                settings.epochs,
                 lambda epoch: torch.split(used[torch.randperm(len(used)).to(used.device)], size),
                 step,
                 evaluate,
@@ -158,9 +133,9 @@ class Trainer:
             )
         train, valid = zip(*losses, strict=True)
         if not len(held):
-            return Trained(network, History(train, (), len(train) - 1), 0)
+            return network, History(train, (), len(train) - 1), 0
         stopping.restore()
-        return Trained(network, History(train, valid, stopping.best), len(held))
+        return network, History(train, valid, stopping.best), len(held)
 
 
 def check_settings(estimator: Any, *counts: str) -> None:
