@@ -134,7 +134,7 @@ def tune_tu(
     epochs: Annotated[
         str, typer.Option(help="Comma-separated numbers of epochs, one for each round.")
     ] = "10,40,160",
-    keep: Annotated[int, typer.Option(min=2, help="One in how many goes on.")] = 4,
+    keep: Annotated[int, typer.Option(min=2, help="One in how many advances.")] = 4,
     folds: Annotated[int, typer.Option(min=1, max=10, help="How many of the ten folds.")] = 10,
     out: Out = Path("runs"),
     device: Device = "cpu",
@@ -202,7 +202,7 @@ def _split(names: str) -> tuple[str, ...]:
 
 @contextmanager
 def _resumable(out: Path) -> Iterator[None]:
-    """Say how to resume after an interruption."""
+    """Explain how to resume after an interruption."""
     try:
         yield
     except KeyboardInterrupt:

@@ -39,7 +39,7 @@ class Learned:
 
 
 class Simplicial(BaseEstimator):
-    """A trained SIN on lifted graphs; subclasses say what the targets are."""
+    """A trained SIN on lifted graphs; subclasses define the targets."""
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class Simplicial(BaseEstimator):
         return out
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that the input is graphs, not a table."""
+        """Return tags: the input is graphs, not a table."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.no_validation = True

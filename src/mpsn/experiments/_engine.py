@@ -50,13 +50,12 @@ def run(
     Args:
         experiment: The experiment.
         configs: Configs by the name of their row.
-        seeds: How many seeds, 0, 1, ...
+        seeds: Number of seeds.
         out: Folder of the store.
         device: Device to compute on.
         data: The user's folder of data sets, or data sets read from it.
         only: Names of data to run on. Defaults to all that are available.
-        processes: How many jobs run at a time; if more than one, each in its own process, which
-            reads the data for itself.
+        processes: Number of jobs to run at a time; each process reads the data for itself.
     """
     where = pick_device(device)
     data = data if isinstance(data, DataSets) else DataSets(experiment, data)
@@ -98,11 +97,7 @@ def _jobs(
 
 
 def _read(data: DataSets, jobs: list[Job]) -> dict[Hashable, str]:
-    """Read the data sets of all jobs, so that bad ones are refused before any job runs.
-
-    Returns:
-        Why data sets that are not available are left out, by their source.
-    """
+    """Read the data of all jobs, before any runs; return why some is left out, by its source."""
     missing: dict[Hashable, str] = {}
     for job in jobs:
         if (source := data.experiment.source(job)) not in missing:

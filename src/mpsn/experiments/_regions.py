@@ -36,7 +36,7 @@ SWEEP = [
 
 
 class Row(NamedTuple):
-    """Exact counts of one layer over seeds, and what the theorems say of them."""
+    """Exact counts of one layer over seeds, and the theorems' number for them."""
 
     complex: str
     d: int

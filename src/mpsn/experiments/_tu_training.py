@@ -75,8 +75,8 @@ def train_folds(
     """Train one classifier per split with Adam and cross-entropy, many in one pass.
 
     On a GPU all are trained as one wide model on one wide batch (``experiments/_wide``), in steps
-    captured as CUDA graphs; on a CPU one after another, without any padding. Either way the
-    data set is on the device, and each model draws its mini-batches from its own generator.
+    captured as CUDA graphs; on a CPU one after another, without any padding. On a CPU the same call
+    gives the same curves, bit for bit; on a GPU the order of sums varies.
 
     Args:
         dataset: The complexes, with features.
@@ -90,10 +90,6 @@ def train_folds(
         together: How many models to train in one pass, if they take equally many steps. Defaults
             to all on a GPU, and one on a CPU.
         capture: Whether to capture the steps on a GPU.
-
-    Returns:
-        For each split, the model and its curves. On a CPU the same call gives the same curves, bit
-        for bit; on a GPU the order of sums varies, and they differ by rounding.
     """
     _check(dataset, y, splits, seeds)
     device = torch.device(device)

@@ -93,7 +93,7 @@ def tune(
         base: Data set, folds, and all settings that are not searched.
         grid: Values to try.
         epochs: How long to train in each round; ascending.
-        keep: One in how many goes on to the next round.
+        keep: One in ``keep`` settings advances to the next round.
         out: Folder of the records.
         device: Device to compute on.
         data: The user's folder of data sets.
