@@ -12,7 +12,7 @@ from mpsn.datasets import FlowDataset
 from mpsn.errors import MPSNError
 from mpsn.experiments._experiment import Resources, Run
 from mpsn.experiments._flow_stack import EdgeFlowStack
-from mpsn.experiments._side_by_side import SideBySide, by_classifier
+from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
 from mpsn.training._device import seeded
@@ -140,11 +140,9 @@ def _part(data: FlowDataset, which: Tensor, device: torch.device) -> tuple[Tenso
 def orders(n: int, training: Training, seeds: Sequence[int]) -> Iterator[Tensor]:
     """Yield for each epoch the flows of each step, (steps, S, batch); n fills up the last."""
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-    missing = -n % training.batch
     for _ in range(training.epochs):
-        order = torch.stack([torch.randperm(n, generator=generator) for generator in generators])
-        order = nnf.pad(order, (0, missing), value=n)
-        yield order.view(len(seeds), -1, training.batch).transpose(0, 1)
+        order = [torch.randperm(n, generator=generator) for generator in generators]
+        yield mini_batches(order, training.batch, n)
 
 
 def training_steps(

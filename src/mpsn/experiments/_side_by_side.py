@@ -70,6 +70,15 @@ class SideBySide:
         self.adam.step()
 
 
+def mini_batches(lists: Sequence[Tensor], size: int, none: int) -> Tensor:
+    """Cut each classifier's list of samples into mini-batches, (steps, M, size); none fills up."""
+    steps = max(-(-len(one) // size) for one in lists)
+    out = torch.full((len(lists), steps * size), none)
+    for row, one in zip(out, lists, strict=True):
+        row[: len(one)] = one
+    return out.view(len(lists), steps, size).transpose(0, 1)
+
+
 def by_classifier(results: list[Tensor], names: Sequence[str]) -> list[dict[str, list[float]]]:
     """Turn values of each epoch, (names, M), into the curves of each classifier."""
     each = torch.stack(results, dim=-1)  # (names, M, epochs)

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
-from mpsn.experiments._side_by_side import SideBySide, by_classifier
+from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
 from mpsn.nn.models import GIN, SIN
 from mpsn.training._capture import Capture
@@ -145,7 +145,7 @@ class _Pass:
         self.rows = self._rows(torch.cat(self.batches), SHAPES if capture.enabled else None)
         held = [torch.cat([s.val, s.test]) for s in splits]
         by_size = [h[data.sizes(h[:, None]).sum(1).argsort(stable=True)] for h in held]
-        self.held = self._table(by_size, 4 * settings.batch_size)
+        self.held = mini_batches(by_size, 4 * settings.batch_size, self.none)
         self.held_rows = self._rows(self.held)
 
         # What the steps read and write, beside the models.
@@ -175,18 +175,10 @@ class _Pass:
             split.train[torch.randperm(len(split.train), generator=order)]
             for split, order in zip(self.splits, orders, strict=True)
         ]
-        table = self._table(shuffled, self.settings.batch_size)
+        table = mini_batches(shuffled, self.settings.batch_size, self.none)
         by_size = self.data.sizes(table).sum(-1).argsort(dim=0, stable=True)  # (steps, M)
         rank = torch.randperm(len(table), generator=ranks)
         return table[by_size[rank], torch.arange(len(self.splits))]
-
-    def _table(self, lists: Sequence[Tensor], many: int) -> Tensor:
-        """Cut each model's list of complexes into mini-batches, (steps, M, many)."""
-        steps = max(-(-len(one) // many) for one in lists)
-        out = torch.full((len(lists), steps * many), self.none)
-        for row, one in zip(out, lists, strict=True):
-            row[: len(one)] = one
-        return out.view(len(lists), steps, many).transpose(0, 1)
 
     def _rows(self, index: Tensor, shapes: int | None = None) -> list[Rows]:
         """Return how high the blocks of each step are, in at most so many different shapes."""
