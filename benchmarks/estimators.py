@@ -21,7 +21,8 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 
 from mpsn.datasets.collections import read_collection
-from mpsn.estimators import SimplicialClassifier, SWLKernel, WLKernel
+from mpsn.estimators import SimplicialClassifier
+from mpsn.wl import SWLKernel, WLKernel
 
 
 def value(text: str) -> object:

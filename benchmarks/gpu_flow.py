@@ -14,10 +14,11 @@ import torch
 from gpu_complexes import milliseconds
 
 from mpsn.datasets import synthetic_flows
+from mpsn.experiments._experiment import Resources
 from mpsn.experiments._flow_stack import EdgeFlowStack, _product_of_rows
-from mpsn.experiments.experiment import Place
-from mpsn.experiments.flow_training import Steps, Training, train
+from mpsn.experiments._flow_training import Training, train, training_steps
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.training._capture import Capture
 
 CUDA = torch.device("cuda")
 SEEDS = range(5)
@@ -37,8 +38,15 @@ def stack_of(settings, K):
 
 def one_step(stack, flows, labels, form):
     """Return a function that takes one training step."""
-    steps = Steps(stack, flows, labels, 64)
-    return steps.step if "recorded" in form else steps._step
+    capture = Capture(CUDA, "captured" in form)
+    steps = training_steps(stack, flows, labels, Training(), capture)
+    index = torch.arange(5 * 64, device=CUDA).view(5, 64)
+
+    def step():
+        with capture.stream():
+            steps.step((index, ()))
+
+    return step
 
 
 def parts(stack, K):
@@ -95,7 +103,7 @@ def train_row(data, settings, training):
         data,
         training,
         SEEDS,
-        Place(CUDA, None, lambda n: None),
+        Resources(CUDA, None, lambda n: None),
     )
 
 
@@ -122,7 +130,7 @@ def main():
     print(json.dumps(result["parts_ms"], indent=1), flush=True)
     save(result)
     for name in ("MPSN Tanh", "GNN L0-inv"):
-        for form in ("eager", "recorded", "recorded, tf32"):
+        for form in ("eager", "captured", "captured, tf32"):
             torch.set_float32_matmul_precision("high" if "tf32" in form else "highest")
             took = milliseconds(one_step(stack_of(MODELS[name], K), flows, labels, form), 20)
             result["step_ms"][f"{name}, {form}"] = took

@@ -6,8 +6,9 @@ from test_bench_complexes import gudhi_arrays
 
 from mpsn.datasets import synthetic_flows
 from mpsn.experiments._flow_stack import EdgeFlowStack
-from mpsn.experiments.flow_training import Steps, Training, orders
+from mpsn.experiments._flow_training import Training, orders, training_steps
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.training._capture import Capture
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +22,16 @@ def test_an_epoch_of_mpsn_tanh(faster, data):
     scale = best(lambda: gudhi_arrays(edges, 2000, 2), 25) / 18e-3
     stack = EdgeFlowStack([EdgeFlowNet(EdgeFlowConfig())], data.complex)
     x, y = data.x[:, data.train], data.y[data.train]
-    steps = Steps(stack, x, y, 64)
-    (order,) = orders(len(y), Training(epochs=1), [0])
-    faster(lambda: steps.epoch(order), {"the authors' code": 109 * scale}, 3, rounds=3)
+    training = Training(epochs=1)
+    steps = training_steps(stack, x, y, training, Capture(x.device))
+    (order,) = orders(len(y), training, [0])
+
+    def epoch():
+        steps.start(0)
+        for index in order:
+            steps.step((index, ()))
+
+    faster(epoch, {"the authors' code": 109 * scale}, 3, rounds=3)
 
 
 def test_a_stack_against_the_network_itself(faster, data):

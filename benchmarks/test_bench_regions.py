@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mpsn.experiments.regions import MODELS, TRIANGLE, matrix
+from mpsn.experiments._regions import MODELS, TRIANGLE, matrix
 from mpsn.regions import bounds, count
 
 

@@ -12,9 +12,9 @@ from side_by_side import best
 from test_bench_complexes import gnp, gudhi_arrays
 
 from mpsn.datasets.strongly_regular import FAMILIES
-from mpsn.experiments import sr
-from mpsn.experiments.configs import rows
-from mpsn.experiments.experiment import Job, Place
+from mpsn.experiments import Job, Resources
+from mpsn.experiments import _sr as sr
+from mpsn.experiments._rows import rows
 
 CONFIG = rows("sr", sr.SRConfig, ["sin"])["sin"]
 SEEDS = tuple(range(10))
@@ -24,7 +24,8 @@ AUTHORS = {(35, 18, 9, 9): (26.0, 8.7), (35, 16, 6, 8): (111.8, 38.5)}
 
 def run(parameters):
     job = Job("sin", CONFIG, sr.name_of(parameters), SEEDS)
-    sr.work(job, Place(torch.device("cpu"), None, lambda done: None))
+    graphs = sr.read(job.data, None)
+    sr.work(job, Resources(torch.device("cpu"), graphs, lambda done: None))
 
 
 @pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="set MPSN_DATA")

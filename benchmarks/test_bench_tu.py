@@ -6,7 +6,7 @@ import pytest
 from tu_data import setup, splits
 
 from mpsn.datasets import TU
-from mpsn.experiments.training import train_folds
+from mpsn.experiments._tu_training import train_folds
 from mpsn.nn import SINConv
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from mpsn.experiments.training import Settings, Split
+from mpsn.experiments._tu_training import Settings, Split
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 
 # The paper's table: batch size, learning rate, decay steps, width, layers, norm, dropout, readout.

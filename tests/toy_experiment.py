@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from mpsn.datasets.sources import MissingDataError
 from mpsn.errors import FileError
-from mpsn.experiments.experiment import Experiment, Job, Place, Record, Run, Table
+from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run, Table
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,20 @@ def jobs(row: str, config: ToyConfig, seeds: tuple[int, ...]) -> list[Job]:
     return [Job(row, config, data, seeds, (0, 1)) for data in ("small one", "large one")]
 
 
-def work(job: Job, place: Place) -> list[Run]:
+def read(name: str, folder: Path | None) -> str:
+    if folder is not None and name == "large one":
+        raise MissingDataError(f"Expected the large one in {folder}, got nothing.")
+    return name
+
+
+def work(job: Job, resources: Resources) -> list[Run]:
     if job.config.scale < 0:
         raise FileError("Expected a scale above 0, got less.")
     curves = []
     for epoch in range(job.config.epochs):
         curves.append(job.config.scale * epoch)
         time.sleep(job.config.pause)
-        place.tick(1)
+        resources.tick(1)
     return [
         Run(s, f, {"score": job.config.scale * (10 * s + f)}, {"loss": curves})
         for s in job.seeds
@@ -59,14 +66,8 @@ def figures(records, data):
     return {"curves": figure}
 
 
-def missing(job: Job, data: Path | None) -> str | None:
-    if data is not None and job.data == "large one":
-        return f"Expected the large one in {data}, got nothing."
-    return None
-
-
 def steps(job: Job) -> int:
     return job.config.epochs
 
 
-EXPERIMENT = Experiment("toy", ToyConfig, jobs, work, steps, table, figures, 2, missing)
+EXPERIMENT = Experiment("toy", ToyConfig, jobs, read, work, steps, table, figures, 2)

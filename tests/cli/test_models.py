@@ -9,9 +9,9 @@ import networkx as nx
 import pytest
 
 import toy_experiment
-from mpsn.cli import models
-from mpsn.experiments import report
-from mpsn.experiments.engine import run
+from mpsn.cli import _models
+from mpsn.experiments import _report
+from mpsn.experiments._engine import run
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_lines_of_json_and_chunks(mpsn, folders, saved, monkeypatch):
     rows = [json.loads(line) for line in whole.splitlines()]
     assert len(rows) == 24
     assert set(rows[0]) == {"graph", "prediction", "probability of thick", "probability of thin"}
-    monkeypatch.setattr(models, "CHUNK", 5)
+    monkeypatch.setattr(_models, "CHUNK", 5)
     _, parts, _ = mpsn("predict", saved, folders, "--json")
     again = [json.loads(line) for line in parts.splitlines()]
     assert [row["prediction"] for row in again] == [row["prediction"] for row in rows]
@@ -117,8 +117,8 @@ def test_show_graphs(mpsn, tmp_path):
 
 
 def test_show_runs(mpsn, tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "NAMES", ("toy",))
-    monkeypatch.setitem(sys.modules, "mpsn.experiments.toy", toy_experiment)
+    monkeypatch.setattr(_report, "CATALOG", ("toy",))
+    monkeypatch.setitem(sys.modules, "mpsn.experiments._toy", toy_experiment)
     run(toy_experiment.EXPERIMENT, {"a": toy_experiment.ToyConfig(1.0)}, 1, out=tmp_path / "toy")
     code, out, _ = mpsn("show", tmp_path)
     assert code == 0
@@ -129,7 +129,7 @@ def test_show_runs(mpsn, tmp_path, monkeypatch):
 
 
 def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "NAMES", ())
+    monkeypatch.setattr(_report, "CATALOG", ())
     (tmp_path / "empty").mkdir()
     lonely = tmp_path / "lonely.g6"
     nx.write_graph6(nx.path_graph(3), lonely)

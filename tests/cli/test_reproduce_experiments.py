@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from mpsn.experiments import engine
+from mpsn.experiments import _engine as engine
 
 ROWS = ["sin", "swl", "mlp-sum", "gin"]
 
@@ -80,7 +80,7 @@ def test_an_interruption_says_how_to_go_on(mpsn, tmp_path, monkeypatch):
         *("reproduce", "sr", "--quick", "--model", "gin", "--out", tmp_path / "runs")
     )
     assert status == 130
-    assert "give the same command again" in err
+    assert "run the same command again" in err
 
 
 def test_ten_kills_and_the_records_are_those_of_an_undisturbed_run(tmp_path):

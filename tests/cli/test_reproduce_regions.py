@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mpsn.experiments import regions
+from mpsn.experiments import _regions as regions
 
 SMALL = [row for row in regions.SWEEP if row[0] == "edge"]
 
@@ -49,7 +49,7 @@ def test_a_picture_that_cannot_be_drawn_is_one_line(mpsn, monkeypatch, tmp_path)
     for place in (file, file / "inside"):
         code, out, err = mpsn("reproduce", "regions", "--plot", place)
         assert (code, out, err.count("\n")) == (2, "", 1)
-        assert f"error: Expected to write a picture to {place}, got" in err
+        assert f"error: Expected to write a picture to {place}/regions.png, got" in err
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, out, err = mpsn("reproduce", "regions", "--plot", tmp_path / "figures")
     assert (code, out, err.count("\n")) == (2, "", 1)

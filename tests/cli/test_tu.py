@@ -57,4 +57,4 @@ def test_a_search(mpsn, options, tmp_path):
     code, out, _ = mpsn("tune", "tu", "reddit-multi-5k-gin", *chosen, *options, "--json")
     assert [standing["epochs"] for standing in json.loads(out)] == [2, 1]
     code, _, err = mpsn("tune", "tu", "reddit-multi-5k-gin", "--epochs", "1,x", *options)
-    assert (code, "numbers with commas between" in err) == (2, True)
+    assert (code, "comma-separated numbers" in err) == (2, True)

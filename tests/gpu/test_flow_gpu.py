@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from mpsn.datasets import synthetic_flows
-from mpsn.experiments.experiment import Place
-from mpsn.experiments.flow_training import Training, train
+from mpsn.experiments._experiment import Resources
+from mpsn.experiments._flow_training import Training, train
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 
 pytestmark = [
@@ -20,7 +20,7 @@ def test_training(act):
     settings = Training(epochs=3, batch=16, lr=0.01, halve_every=2)
 
     def runs(device):
-        place = Place(torch.device(device), None, lambda n: None)
+        place = Resources(torch.device(device), None, lambda n: None)
         config = EdgeFlowConfig(hidden=16, act=act)
         return train(lambda: EdgeFlowNet(config), data, settings, [0, 1], place)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import mpsn
-from mpsn.experiments.training import Settings, Split, train_folds
+from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 
 pytestmark = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mpsn import SimplicialComplex
 from mpsn.errors import MPSNError
-from mpsn.experiments.regions import HOLLOW, TRIANGLE, layer, matrix, populated_matrix
+from mpsn.experiments._regions import HOLLOW, TRIANGLE, layer, matrix, populated_matrix
 from mpsn.regions import bounds, count, layer_matrix
 
 SMALL = {

@@ -8,9 +8,9 @@ import os
 import pytest
 import torch
 
-from mpsn.experiments import sr
-from mpsn.experiments.configs import rows
-from mpsn.experiments.experiment import Job, Place
+from mpsn.experiments import _sr as sr
+from mpsn.experiments._experiment import Job, Resources
+from mpsn.experiments._rows import rows
 
 CONFIG = rows("sr", sr.SRConfig, ["sin-floor"])["sin-floor"]
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="set MPSN_DATA")
@@ -24,7 +24,8 @@ FROM_FILES = {"SR(26,10,3,4)": 1, "SR(40,12,2,4)": 3}
 )
 def test_sin_reaches_the_floor_and_stays_above_it(family, floor):
     job = Job("sin-floor", CONFIG, family, (0, 1, 2))
-    for run in sr.work(job, Place(torch.device("cpu"), None, lambda done: None)):
+    graphs = sr.read(family, None)
+    for run in sr.work(job, Resources(torch.device("cpu"), graphs, lambda done: None)):
         found = run.metrics
         assert found["failed"] == floor
         assert found["as_swl"] == 1

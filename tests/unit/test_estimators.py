@@ -14,15 +14,10 @@ from torch_geometric.utils import from_networkx
 
 import mpsn
 from mpsn.errors import GraphError, LayerError, MPSNError
-from mpsn.estimators import (
-    EdgeFlowClassifier,
-    SimplicialClassifier,
-    SimplicialRegressor,
-    inputs,
-    load,
-)
-from mpsn.estimators.explain import without
-from mpsn.estimators.training import hold_out
+from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor, load
+from mpsn.estimators import _inputs as inputs
+from mpsn.estimators._explain import without
+from mpsn.training._splits import hold_out
 
 GRAPHS = [nx.gnp_random_graph(10, p, seed=i) for i in range(15) for p in (0.2, 0.6)]
 NAMES = ["thin", "thick"] * 15
@@ -112,7 +107,7 @@ def test_training_stops_early_and_keeps_the_best(model):
     assert history.valid[history.best] == min(history.valid)
     # the weights are those of that epoch
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
-    _, held = hold_out(60, 0.2, noise, seed)
+    _, held = hold_out(torch.from_numpy(noise), 0.2, seed)
     logits = torch.from_numpy(noisy._outputs([graphs[i] for i in held]))
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(noise)[held])
     assert float(loss) == pytest.approx(min(history.valid), rel=1e-4)
@@ -129,15 +124,6 @@ def test_members_decide_together():
     each = torch.stack([member(K) for member in model.model_.members])
     torch.testing.assert_close(model.model_(K), each.mean(dim=0))
     assert not torch.equal(each[0], each[1])
-
-
-def test_hold_out_takes_a_part_of_each_class():
-    classes = np.repeat([0, 1, 2], [50, 20, 2])
-    fit, held = hold_out(72, 0.1, classes, 0)
-    assert sorted([*fit.tolist(), *held.tolist()]) == list(range(72))
-    assert np.bincount(classes[held]).tolist() == [5, 2, 1]
-    assert len(hold_out(19, 0.5, None, 0)[1]) == 0  # too few
-    assert len(hold_out(40, 0.25, None, 0)[1]) == 10
 
 
 def test_class_weights_pull_towards_rare_classes():

@@ -14,11 +14,14 @@ import pytest
 import torch
 
 from mpsn.errors import FileError, MPSNError
-from mpsn.experiments import NAMES, configs, find
-from mpsn.experiments.engine import run
-from mpsn.experiments.experiment import Place, Table
-from mpsn.experiments.reproduce import draw
-from mpsn.experiments.store import Store
+from mpsn.experiments import find
+from mpsn.experiments._catalog import CATALOG
+from mpsn.experiments._engine import run
+from mpsn.experiments._experiment import DataSets, Resources, Table
+from mpsn.experiments._reproduce import draw
+from mpsn.experiments._rows import rows
+from mpsn.experiments._store import Store
+from mpsn.training import _config as configs
 from toy_experiment import EXPERIMENT, Inner, ToyConfig
 
 TOY = {"a": ToyConfig(0.5), "b": ToyConfig(2.0)}
@@ -53,7 +56,7 @@ def test_what_is_recorded_is_not_done_again(tmp_path):
     run(EXPERIMENT, TOY, 2, out=tmp_path)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.json")}
 
-    def refuse(job, place):
+    def refuse(job, resources):
         raise AssertionError(f"{job} was run again")
 
     again = run(replace(EXPERIMENT, work=refuse), TOY, 2, out=tmp_path)
@@ -65,9 +68,9 @@ def test_more_seeds_add_only_the_new_ones(tmp_path):
     run(EXPERIMENT, TOY, 1, out=tmp_path)
     done = []
 
-    def note(job, place):
+    def note(job, resources):
         done.append((str(job), job.seeds))
-        return EXPERIMENT.work(job, place)
+        return EXPERIMENT.work(job, resources)
 
     records = run(replace(EXPERIMENT, work=note), TOY, 3, out=tmp_path).records
     assert {seeds for _, seeds in done} == {(1, 2)}
@@ -91,7 +94,7 @@ def test_runs_that_two_processes_recorded_count_once(tmp_path):
     store = Store(tmp_path, ToyConfig)
     job = EXPERIMENT.jobs("a", TOY["a"], (1, 2))[0]
     record = store.read(next(tmp_path.glob("a-*/small*.json")))
-    runs = EXPERIMENT.work(job, Place(torch.device("cpu"), None, print))
+    runs = EXPERIMENT.work(job, Resources(torch.device("cpu"), None, print))
     store.write(replace(record, job=job, runs=runs))
     seen = [(x.seed, x.fold) for r in store.of([job]) for x in r.runs]
     assert sorted(seen) == [(s, f) for s in range(3) for f in range(2)]
@@ -134,9 +137,9 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path, monkeypatch):
     ("text", "said"),
     [
         ('{"format": 2}', "format 2.*another version of mpsn"),
-        ("{", "Move the file away"),
-        ("[]", "Move the file away"),
-        ('{"format": 1, "config": {}}', "Move the file away"),
+        ("{", "Move it away"),
+        ("[]", "Move it away"),
+        ('{"format": 1, "config": {}}', "Move it away"),
     ],
 )
 def test_records_that_cannot_be_read_are_refused(tmp_path, text, said):
@@ -167,7 +170,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from toy_experiment import EXPERIMENT, ToyConfig
-from mpsn.experiments.engine import run
+from mpsn.experiments._engine import run
 toys = {name: ToyConfig(float(i), pause=0.02) for i, name in enumerate("abcd")}
 run(EXPERIMENT, toys, 2, out=Path(sys.argv[1]), processes=int(sys.argv[2]))
 """
@@ -200,7 +203,7 @@ def test_configs_are_typed_and_refuse_what_they_do_not_know(tmp_path):
     assert loaded == ToyConfig(1.0, inner=Inner(5), sizes=(1, 2))
     assert configs.build(ToyConfig, configs.plain(loaded), "JSON") == loaded
     for text, said in [
-        ("scale = 1\nspeed = 2", "Expected settings among scale.*got speed"),
+        ("scale = 1\nspeed = 2", "Expected known settings in .*got speed.*settings are scale"),
         ("scale = 1\n[inner]\nheight = 2", "got height"),
         ("scale = 'big'", "scale of type float, got 'big'"),
         ("scale = true", "scale of type float, got True"),
@@ -220,10 +223,10 @@ def test_digests_see_every_setting():
     assert configs.digest(base) == configs.digest(ToyConfig(1.0))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CATALOG)
 def test_all_configs_of_the_project_load_and_have_a_quick_version(name):
     experiment = find(name)
-    found = configs.rows(name, experiment.config)
+    found = rows(name, experiment.config)
     assert found
     steps = [0, 0]
     for row, config in found.items():
@@ -233,13 +236,13 @@ def test_all_configs_of_the_project_load_and_have_a_quick_version(name):
             steps[i] += sum(map(experiment.steps, experiment.jobs(row, version, (0,))))
     assert steps[1] < steps[0] / 2
     with pytest.raises(MPSNError, match=f"Expected a row of experiment {name}.*got 'nonsense'"):
-        configs.rows(name, experiment.config, ["nonsense"])
+        rows(name, experiment.config, ["nonsense"])
 
 
 def test_figures_come_as_png_and_svg(tmp_path):
     pytest.importorskip("matplotlib")
     records = run(EXPERIMENT, TOY, 1, out=tmp_path).records
-    paths = draw(EXPERIMENT, records, None, tmp_path / "figures")
+    paths = draw(records, DataSets(EXPERIMENT, None), tmp_path / "figures")
     assert [path.name for path in paths] == ["curves.png", "curves.svg"]
     assert all(path.stat().st_size > 500 for path in paths)
 

@@ -7,18 +7,29 @@ import numpy as np
 import pytest
 import torch
 
-from mpsn.datasets import synthetic_flows
+from mpsn.datasets import ocean_drifters, synthetic_flows
 from mpsn.errors import LayerError, MPSNError
-from mpsn.experiments import flow, flow_training, ocean
+from mpsn.experiments import _flow as flow
+from mpsn.experiments import _flow_training as flow_training
+from mpsn.experiments import _ocean as ocean
+from mpsn.experiments._experiment import DataSets, Job, Record, Resources, Run
+from mpsn.experiments._flow_report import harmonic_coordinates, spread
 from mpsn.experiments._flow_stack import EdgeFlowStack
-from mpsn.experiments.configs import ConfigError, build, plain, rows
-from mpsn.experiments.experiment import Job, Place, Record, Run
-from mpsn.experiments.flow_report import harmonic_coordinates, spread
-from mpsn.experiments.flow_training import SideBySide, Steps, Training, accuracy, orders, train
+from mpsn.experiments._flow_training import (
+    OneByOne,
+    Training,
+    accuracy,
+    orders,
+    train,
+    training_steps,
+)
+from mpsn.experiments._rows import rows
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.training._capture import Capture
+from mpsn.training._config import ConfigError, build, plain
 
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="MPSN_DATA is not set")
-CPU = Place(torch.device("cpu"), None, lambda n: None)
+CPU = Resources(torch.device("cpu"), None, lambda n: None)
 SMALL = flow.FlowConfig(
     model=EdgeFlowConfig(hidden=16, layers=2),
     training=Training(epochs=40, batch=10, lr=0.005),
@@ -30,7 +41,7 @@ SMALL = flow.FlowConfig(
 
 @pytest.fixture(scope="module")
 def data():
-    return flow.dataset(SMALL)
+    return flow.read(flow.source(Job("", SMALL)), None)
 
 
 def record(row, config, values, curve=True):
@@ -48,13 +59,13 @@ def record(row, config, values, curve=True):
 
 
 @pytest.fixture(scope="module")
-def runs():
+def runs(data):
     """Two seeds of a small ReLU and a small Tanh network, and the ticks they made."""
     found, ticks = {}, []
     for act in ("relu", "tanh"):
         config = replace(SMALL, model=replace(SMALL.model, act=act))
-        place = replace(CPU, tick=ticks.append)
-        found[act] = flow.work(Job(act, config, seeds=(0, 1)), place)
+        resources = replace(CPU, data=data, tick=ticks.append)
+        found[act] = flow.work(Job(act, config, seeds=(0, 1)), resources)
     return found, ticks
 
 
@@ -81,15 +92,16 @@ def test_the_paper_in_small(runs):
     assert tanh["test"] >= 70
 
 
-def test_the_same_job_gives_the_same_runs():
+def test_the_same_job_gives_the_same_runs(data):
     config = replace(SMALL, model=EdgeFlowConfig(hidden=4), training=Training(epochs=2, batch=16))
     job = Job("mpsn-tanh", config, seeds=(3, 1))
+    resources = replace(CPU, data=data)
     state = torch.get_rng_state()
-    runs = flow.work(job, CPU)
+    runs = flow.work(job, resources)
     assert torch.equal(torch.get_rng_state(), state)
     torch.manual_seed(99)
-    assert flow.work(job, CPU) == runs
-    (alone,) = flow.work(replace(job, seeds=(1,)), CPU)  # a seed does not see the others
+    assert flow.work(job, resources) == runs
+    (alone,) = flow.work(replace(job, seeds=(1,)), resources)  # a seed does not see the others
     assert alone.curve["loss"][0] == pytest.approx(runs[1].curve["loss"][0], rel=1e-4)
 
 
@@ -121,23 +133,6 @@ def test_training_is_the_plain_loop(data):
     assert run.metrics["test"] == pytest.approx(100 * hits / 20, abs=5.1)
 
 
-def test_recording_a_step_leaves_no_trace(data):
-    """On a GPU a step is taken a few times, with rate zero, before training starts."""
-
-    def losses(before):
-        torch.manual_seed(0)
-        stack = EdgeFlowStack([EdgeFlowNet(SMALL.model) for _ in range(2)], data.complex)
-        steps = Steps(stack, data.x[:, data.train], data.y[data.train], 16)
-        for _ in range(before):
-            steps.step()
-        steps.start()
-        steps.lr.fill_(0.01)
-        passes = orders(40, Training(epochs=2, batch=16), [0, 1])
-        return torch.stack([steps.epoch(order).clone() for order in passes])
-
-    assert torch.equal(losses(0), losses(4))
-
-
 def test_a_step_in_parts_is_a_step(data, monkeypatch):
     """On a CPU, large batches are taken in parts; the last batch has flows missing."""
 
@@ -146,20 +141,26 @@ def test_a_step_in_parts_is_a_step(data, monkeypatch):
         torch.manual_seed(0)
         nets = [EdgeFlowNet(SMALL.model).double() for _ in range(2)]
         stack = EdgeFlowStack(nets, data.complex)
-        steps = Steps(stack, data.x[:, data.train].double(), data.y[data.train], 16)
-        steps.lr.fill_(0.01)
-        passes = orders(40, Training(epochs=2, batch=16), [0, 1])
-        return [*(steps.epoch(order).clone() for order in passes), *stack.parameters()]
+        x, y = data.x[:, data.train].double(), data.y[data.train]
+        training = Training(epochs=2, batch=16, lr=0.01)
+        steps = training_steps(stack, x, y, training, Capture(x.device))
+        seen = []
+        for epoch, order in enumerate(orders(40, training, [0, 1])):
+            steps.start(epoch)
+            for index in order:
+                steps.step((index, ()))
+            seen.append(steps.seen.clone())
+        return [*seen, *stack.parameters()]
 
     flows = 2 * data.complex.count(1)
     for part, whole in zip(trained(3 * flows), trained(16 * flows), strict=True):
         torch.testing.assert_close(part, whole, rtol=1e-5, atol=1e-7)
 
 
-def test_side_by_side_is_the_stack(data):
+def test_one_by_one_is_the_stack(data):
     torch.manual_seed(0)
     nets = [EdgeFlowNet(EdgeFlowConfig(hidden=4, act="relu")).double() for _ in range(2)]
-    slow, fast = SideBySide(nets, data.complex), EdgeFlowStack(nets, data.complex)
+    slow, fast = OneByOne(nets, data.complex), EdgeFlowStack(nets, data.complex)
     x, signs = data.x[None, :, :5, None].double().expand(2, -1, -1, -1), data.signs[:, -5:]
     torch.testing.assert_close(slow(x), fast(x))
     torch.testing.assert_close(slow(x, signs), fast(x, signs))
@@ -172,8 +173,8 @@ def test_orders_pass_over_all_flows():
     assert [tuple(order.shape) for order in found] == [(3, 2, 4)] * 2
     for order in found:
         for s in (0, 1):
-            assert sorted(order[:, s].flatten().tolist()) == [-1, -1, *range(10)]
-        assert (order[-1, :, 2:] == -1).all()
+            assert sorted(order[:, s].flatten().tolist()) == [*range(10), 10, 10]
+        assert (order[-1, :, 2:] == 10).all()
     assert not torch.equal(found[0], found[1])
     assert not torch.equal(found[0][:, 0], found[0][:, 1])
     assert torch.equal(next(orders(10, Training(batch=4), [8]))[:, 0], found[0][:, 1])
@@ -215,7 +216,7 @@ def test_spread_is_of_a_sample():
 
 def test_figures(monkeypatch, tmp_path):
     records = [record("mpsn-tanh", SMALL, [(98.0, 95.0), (99.0, 96.0)])]
-    figures = flow.figures(records)
+    figures = flow.figures(records, DataSets(flow.EXPERIMENT, None))
     assert list(figures) == ["flow_complex", "flow_harmonic", "flow_curves"]
     test, train_ = figures["flow_curves"].axes[2], figures["flow_curves"].axes[1]
     assert test.lines[0].get_ydata().tolist() == [50.0, 95.5]
@@ -224,8 +225,9 @@ def test_figures(monkeypatch, tmp_path):
     # Without the data, curves alone; without curves, nothing.
     monkeypatch.delenv("MPSN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert list(ocean.figures(records)) == ["ocean_curves"]
-    assert ocean.figures([record("a", ocean.OceanConfig(), [(1.0, 1.0)], curve=False)]) == {}
+    none = DataSets(ocean.EXPERIMENT, None)
+    assert list(ocean.figures(records, none)) == ["ocean_curves"]
+    assert ocean.figures([record("a", ocean.OceanConfig(), [(1.0, 1.0)], curve=False)], none) == {}
 
 
 @pytest.mark.parametrize("experiment", [flow.EXPERIMENT, ocean.EXPERIMENT])
@@ -278,7 +280,7 @@ def test_bad_settings(make, error, message):
 @pytest.mark.parametrize(("reads", "test"), [("size", 87.5), ("ends", 82.5), ("flow", 92.5)])
 def test_simple_baselines_on_the_ocean(reads, test):
     config = ocean.OceanConfig(model=ocean.LogisticConfig(reads))
-    (run,) = ocean.work(Job("logistic", config), CPU)
+    (run,) = ocean.work(Job("logistic", config), replace(CPU, data=ocean_drifters()))
     assert run.metrics["test"] == test
     assert not run.curve
 
@@ -288,5 +290,6 @@ def test_the_map_flow_network_on_the_ocean():
     """Beyond the paper: 88 % and more in orientations never seen, after a part of the training."""
     config = rows("ocean", ocean.OceanConfig, ["map-flow"])["map-flow"]
     config = replace(config, training=replace(config.training, epochs=60))
-    runs = ocean.work(Job("map-flow", config, seeds=(0, 1)), CPU)
+    resources = replace(CPU, data=ocean_drifters(config.data_seed))
+    runs = ocean.work(Job("map-flow", config, seeds=(0, 1)), resources)
     assert np.mean([run.metrics["test"] for run in runs]) >= 88

@@ -8,16 +8,16 @@ import pytest
 
 import toy_experiment
 from mpsn.errors import FileError
-from mpsn.experiments import report as module
-from mpsn.experiments.engine import run
-from mpsn.experiments.report import report, write
+from mpsn.experiments import _report as module
+from mpsn.experiments._engine import run
+from mpsn.experiments._report import report, write_report
 from toy_experiment import EXPERIMENT, ToyConfig
 
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "NAMES", ("toy",))
-    monkeypatch.setitem(sys.modules, "mpsn.experiments.toy", toy_experiment)
+    monkeypatch.setattr(module, "CATALOG", ("toy",))
+    monkeypatch.setitem(sys.modules, "mpsn.experiments._toy", toy_experiment)
     run(EXPERIMENT, {"a": ToyConfig(1.0), "b": ToyConfig(2.0)}, 1, out=tmp_path / "toy")
     return tmp_path
 
@@ -38,18 +38,18 @@ def test_quick_runs_and_changed_configs_stand_apart(runs):
     run(EXPERIMENT, {"a": ToyConfig(1.0).quick()}, 1, out=runs / "toy-quick")
     page = report(runs)
     assert "<h2>toy-quick</h2>" in page
-    assert "Left out: 2 records of configs that have changed since." in page
+    assert "Left out: 2 records of older settings." in page
     assert "epochs = 4" in page
 
 
 def test_the_page_is_written_whole(runs, tmp_path):
-    write(runs, tmp_path / "new" / "report.html")
+    write_report(runs, tmp_path / "new" / "report.html")
     assert (tmp_path / "new" / "report.html").read_text(encoding="utf-8") == report(runs)
     with pytest.raises(FileError, match="Expected to write the report"):
-        write(runs, tmp_path / "new" / "report.html" / "below")
+        write_report(runs, tmp_path / "new" / "report.html" / "below")
 
 
 def test_a_folder_without_records_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "NAMES", ())
+    monkeypatch.setattr(module, "CATALOG", ())
     with pytest.raises(FileError, match=r"Expected records of experiments in .* got none"):
         report(tmp_path)

@@ -9,10 +9,11 @@ import torch
 
 from mpsn import MPSNError, clique_complexes
 from mpsn.datasets import strongly_regular
-from mpsn.experiments import sr
-from mpsn.experiments.configs import rows
-from mpsn.experiments.experiment import Job, Place, Record
-from mpsn.experiments.sr_table import AUTHORS, agrees, figures, summary, table
+from mpsn.experiments import _engine as engine
+from mpsn.experiments import _sr as sr
+from mpsn.experiments._experiment import DataSets, Job, Record, Resources, Run
+from mpsn.experiments._rows import rows
+from mpsn.experiments._sr_table import AUTHORS, agrees, figures, summary, table
 from mpsn.nn.models import GINConfig, SINConfig
 
 CONFIGS = rows("sr", sr.SRConfig)
@@ -24,9 +25,8 @@ SMALL = [*CONSTRUCTED, *(pytest.param(name, marks=needs_data) for name in FROM_F
 
 def run(row, family, seeds=range(10)):
     ticks = []
-    place = Place(torch.device("cpu"), None, ticks.append)
     job = Job(row, CONFIGS[row], family, tuple(seeds))
-    runs = sr.work(job, place)
+    runs = sr.work(job, Resources(torch.device("cpu"), sr.read(family, None), ticks.append))
     assert sum(ticks) == sr.steps(job)
     return Record(job, runs, 0.0, 0, {})
 
@@ -127,7 +127,7 @@ def test_table_and_figure_say_what_was_found():
     assert "within two standard errors" in found.notes[1]
     assert "Not run: SR(16,6,2,2)" in found.notes[2]
     assert "--data DIR" in found.notes[2]
-    assert figures(records)["sr"].axes[0].get_yscale() == "symlog"
+    assert figures(records, DataSets(sr.EXPERIMENT, None))["sr"].axes[0].get_yscale() == "symlog"
     off = replace(records[0], job=replace(records[0].job, config=CONFIGS["sin"]))
     assert "Not within two standard errors" in table([off]).notes[1]
 
@@ -161,11 +161,12 @@ def test_families_that_cannot_be_had(monkeypatch, tmp_path):
     monkeypatch.delenv("MPSN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("urllib.request.urlopen", urlopen)
-    jobs = sr.jobs("sin", CONFIGS["sin"], (0,))
-    why = {job.data: sr.missing(job, None) for job in jobs}
-    assert [name for name in why if why[name] is None] == CONSTRUCTED
-    assert "SR(40,12,2,4) is left out" in why["SR(40,12,2,4)"]
-    assert "DIR/sr/sr401224.g6" in why["SR(40,12,2,4)"]
+    stub = replace(sr.EXPERIMENT, work=lambda job, resources: [Run(0, 0, {"rate": 0.0})])
+    records, missing = engine.run(stub, {"sin": CONFIGS["sin"]}, 1, out=tmp_path / "runs")
+    assert [record.job.data for record in records] == CONSTRUCTED
+    assert len(missing) == 6
+    assert "SR(40,12,2,4) is left out" in missing[-1]
+    assert "DIR/sr/sr401224.g6" in missing[-1]
     quick = sr.jobs("sin", CONFIGS["sin"].quick(), (0,))
     assert [job.data for job in quick] == CONSTRUCTED
-    assert sr.missing(quick[0], Path("nowhere")) is None
+    assert len(sr.read(quick[0].data, Path("nowhere"))) == 2

@@ -13,17 +13,17 @@ import torch
 from mpsn.complexes._graphs import as_graph
 from mpsn.datasets.folds import Folds
 from mpsn.datasets.tu import SETS
-from mpsn.errors import FileError
-from mpsn.experiments import configs, tu, tu_table
-from mpsn.experiments.configs import ConfigError
-from mpsn.experiments.engine import run
-from mpsn.experiments.experiment import Job, Place, Record, Run
-from mpsn.experiments.reproduce import reproduce
-from mpsn.experiments.store import remaining
-from mpsn.experiments.training import Settings, Trained
-from mpsn.experiments.tu import EXPERIMENT, TUConfig
-from mpsn.experiments.tu_kernels import KernelConfig, gram
-from mpsn.experiments.tu_table import (
+from mpsn.errors import FileError, MPSNError
+from mpsn.experiments import _tu as tu
+from mpsn.experiments import _tu_table as tu_table
+from mpsn.experiments._engine import run
+from mpsn.experiments._experiment import DataSets, Job, Record, Resources, Run
+from mpsn.experiments._reproduce import reproduce
+from mpsn.experiments._rows import rows as load_rows
+from mpsn.experiments._store import remaining
+from mpsn.experiments._tu import EXPERIMENT, TUConfig
+from mpsn.experiments._tu_kernels import KernelConfig, gram
+from mpsn.experiments._tu_table import (
     QUOTED,
     chosen,
     honest_protocol,
@@ -32,7 +32,9 @@ from mpsn.experiments.tu_table import (
     rows,
     table,
 )
+from mpsn.experiments._tu_training import Settings, Trained
 from mpsn.nn.models import GINConfig, SINConfig
+from mpsn.training._config import ConfigError, build
 from tu_files import members, reddit_like, write_zip
 
 PAPER = {  # appendix F: batch, lr, decay every, decay, width, dropout, its position, layers
@@ -68,12 +70,12 @@ def data(tmp_path):
     return tmp_path / "data"
 
 
-def place(data):
-    return Place(torch.device("cpu"), data, lambda n: None)
+def resources(folder, tick=lambda n: None):
+    return Resources(torch.device("cpu"), tu.read("REDDIT-MULTI-5K", folder), tick)
 
 
 def test_configs_are_those_of_the_paper():
-    found = configs.rows("tu", TUConfig)
+    found = load_rows("tu", TUConfig)
     for row, config in found.items():
         assert row.startswith(f"{config.dataset.lower()}-{config.model}")
         assert config.folds == 10
@@ -109,8 +111,8 @@ def test_bad_configs_are_refused():
         replace(SMALL, folds=11)
     with pytest.raises(ConfigError, match="a data set among"):
         replace(SMALL, dataset="MUTAG")
-    with pytest.raises(ConfigError, match=r"settings among .*hidden.* got width"):
-        configs.build(TUConfig, {"dataset": "NCI1", "sin": {"width": 3}}, "file")
+    with pytest.raises(ConfigError, match=r"got width; The settings are .*hidden"):
+        build(TUConfig, {"dataset": "NCI1", "sin": {"width": 3}}, "file")
 
 
 def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
@@ -125,7 +127,7 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
     monkeypatch.setattr(tu, "train_folds", fake)
     job = EXPERIMENT.jobs("row", SMALL, (0, 3))[0]
     ticks = []
-    runs = EXPERIMENT.work(job, Place(torch.device("cpu"), data, ticks.append))
+    runs = EXPERIMENT.work(job, resources(data, ticks.append))
     assert sum(ticks) == EXPERIMENT.steps(job)
     assert [(r.seed, r.fold) for r in runs] == [(0, 0), (0, 1), (3, 0), (3, 1)]
     assert runs[0].metrics["honest"] == 0.9  # the first of the best validation epochs
@@ -140,7 +142,7 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
         assert set(torch.cat(one[:2]).tolist()) == set(all_of_it.train.tolist())
         assert torch.equal(one.test, all_of_it.test)
         assert len(set(torch.cat(one).tolist())) == len(torch.cat(one)) == 50
-    EXPERIMENT.work(replace(job, config=replace(SMALL, whole=False)), place(data))
+    EXPERIMENT.work(replace(job, config=replace(SMALL, whole=False)), resources(data))
     assert len(seen["splits"]) == 4
 
 
@@ -151,9 +153,9 @@ def test_the_same_job_gives_the_same_runs(data, config):
     job = replace(jobs[0], folds=(0, 1))
     torch.manual_seed(5)
     ticks = []
-    first = EXPERIMENT.work(job, Place(torch.device("cpu"), data, ticks.append))
+    first = EXPERIMENT.work(job, resources(data, ticks.append))
     torch.manual_seed(6)
-    assert EXPERIMENT.work(job, place(data)) == first
+    assert EXPERIMENT.work(job, resources(data)) == first
     assert sum(ticks) == EXPERIMENT.steps(job)
     (run, other) = first
     assert run != replace(other, fold=0)
@@ -237,7 +239,10 @@ def test_the_table_shows_ours_beside_what_is_quoted():
     assert "3 graphs are in no test fold" in notes
     assert "from the paper's 92.2 ± 1.0, not within one standard deviation" in notes
     assert "REDDIT-BINARY: SIN against our GIN" in notes
-    assert set(EXPERIMENT.figures(records)) == {"tu_triangles", "tu_curves"}
+    assert set(EXPERIMENT.figures(records, DataSets(EXPERIMENT, None))) == {
+        "tu_triangles",
+        "tu_curves",
+    }
 
 
 def test_quoted_rows_are_whole():
@@ -275,16 +280,17 @@ def test_the_swl_kernel_sees_triangles():
 
 
 def test_missing_data_is_said_and_broken_data_refused_before_any_training(data, monkeypatch):
-    job = EXPERIMENT.jobs("row", SMALL, (0,))[0]
-    assert EXPERIMENT.missing(job, data) is None
-
     def offline(*_, **__):
         raise OSError("no network")
 
     monkeypatch.setattr("urllib.request.urlopen", offline)
-    other = EXPERIMENT.jobs("row", replace(SMALL, dataset="NCI1"), (0,))[0]
-    assert "no network" in EXPERIMENT.missing(other, data)
     monkeypatch.setattr(tu, "train_folds", lambda *_, **__: pytest.fail("trained"))
+    with pytest.raises(MPSNError, match=r"NCI1 is left out.*no network"):
+        run(EXPERIMENT, {"row": replace(SMALL, dataset="NCI1")}, 1, out=data / "runs", data=data)
+    configs = {"there": KERNEL, "not": replace(SMALL, dataset="NCI1")}
+    outcome = run(EXPERIMENT, configs, 1, out=data / "runs", data=data)
+    assert {record.job.row for record in outcome.records} == {"there"}
+    assert "no network" in outcome.missing[0]
     folder = data / "tu_folds" / "REDDIT-MULTI-5K"
     folder.mkdir(parents=True)
     with pytest.raises(FileError, match=r"train_idx-1.txt"):
@@ -295,9 +301,24 @@ def test_missing_data_is_said_and_broken_data_refused_before_any_training(data, 
         run(EXPERIMENT, {"row": SMALL}, 1, out=data / "runs", data=data)
 
 
+def test_a_data_set_is_read_once_per_run(data, monkeypatch):
+    names = []
+
+    def read(name, folder):
+        names.append(name)
+        return tu.read(name, folder)
+
+    counting = replace(EXPERIMENT, read=read)
+    configs = {"kernel": KERNEL, "network": SMALL}
+    assert len(run(counting, configs, 2, out=data / "runs", data=data).records) == 3
+    assert names == ["REDDIT-MULTI-5K"]
+    run(counting, configs, 2, out=data / "runs", data=data)  # all recorded: nothing is read
+    assert len(names) == 1
+
+
 def test_stratified_folds_are_told_from_given_ones(data):
     assert isinstance(tu.tu_folds("REDDIT-MULTI-5K", torch.arange(50) % 5, data), Folds)
-    found = EXPERIMENT.work(EXPERIMENT.jobs("row", KERNEL, (0,))[0], place(data))
+    found = EXPERIMENT.work(EXPERIMENT.jobs("row", KERNEL, (0,))[0], resources(data))
     assert found[0].metrics["given"] == 0
     assert "stratified" in " ".join(table([record("row", KERNEL, found)]).notes)
 

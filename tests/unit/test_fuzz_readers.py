@@ -20,7 +20,7 @@ from mpsn.datasets import ocean_drifters
 from mpsn.datasets.collections import read_collection
 from mpsn.errors import MPSNError
 from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, load
-from mpsn.experiments import configs
+from mpsn.training import _config as configs
 from toy_experiment import ToyConfig
 
 MANY = 1000

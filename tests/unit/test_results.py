@@ -4,18 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from mpsn.experiments import NAMES, configs, find
-from mpsn.experiments.store import Store
+from mpsn.experiments import Store, find
+from mpsn.experiments._catalog import CATALOG
+from mpsn.experiments._rows import rows
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CATALOG)
 def test_tables_in_the_docs_follow_from_the_records(name):
     experiment = find(name)
     records, left = Store(ROOT / "results" / name, experiment.config).newest()
     assert records
     assert left == 0
-    current = configs.rows(name, experiment.config)
+    current = rows(name, experiment.config)
     assert all(record.job.config == current[record.job.row] for record in records)
     assert experiment.table(records).markdown() in (ROOT / "docs" / "results.md").read_text()

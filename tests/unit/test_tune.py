@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from mpsn.experiments import tune as module
-from mpsn.experiments.configs import ConfigError
-from mpsn.experiments.experiment import Run
-from mpsn.experiments.training import Settings
-from mpsn.experiments.tu import EXPERIMENT, TUConfig
-from mpsn.experiments.tu_kernels import KernelConfig
-from mpsn.experiments.tune import Grid, ranking, tune
+from mpsn.experiments import _tune as module
+from mpsn.experiments._experiment import Run
+from mpsn.experiments._tu import EXPERIMENT, TUConfig
+from mpsn.experiments._tu_kernels import KernelConfig
+from mpsn.experiments._tu_training import Settings
+from mpsn.experiments._tune import Grid, ranking, tune
 from mpsn.nn.models import GINConfig, SINConfig
+from mpsn.training._config import ConfigError
 from tu_files import members, reddit_like, write_zip
 
 SIN = TUConfig(
@@ -36,18 +36,18 @@ def test_points_cover_the_grid_once():
         Grid().points(kernel)
 
 
-def by_formula(job, place):
+def by_formula(job, resources):
     """Pretend: accuracy grows with the epochs, with width and with the learning rate."""
     config = job.config
     best = config.sin.hidden + config.train.lr
     curve = [best * (e + 1) / 10_000 for e in range(config.train.epochs)]
-    place.tick(EXPERIMENT.steps(job))
+    resources.tick(EXPERIMENT.steps(job))
     metrics = {"honest": 0.0, "val": curve[-1]}
     return [Run(0, fold, metrics, {"val": curve, "val_test": curve}) for fold in job.folds]
 
 
 def test_the_better_ones_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "EXPERIMENT", replace(EXPERIMENT, work=by_formula, missing=nothing))
+    monkeypatch.setattr(module, "EXPERIMENT", replace(EXPERIMENT, work=by_formula, read=nothing))
     found = tune(SIN, SMALL, epochs=(2, 4, 8), keep=2, out=tmp_path)
     assert [s.epochs for s in found] == [8, 8, 4, 4, 2, 2, 2, 2]
     assert {(s.config.sin.hidden, s.config.train.lr) for s in found[:2]} == {(4, 0.1)}
@@ -58,7 +58,7 @@ def test_the_better_ones_go_on(tmp_path, monkeypatch):
     assert "SIN on REDDIT-MULTI-5K" in text
 
 
-def nothing(job, data):
+def nothing(name, folder):
     return None
 
 
@@ -71,11 +71,11 @@ def test_a_search_goes_on_from_its_records(tmp_path, monkeypatch):
     expected = tune(GIN, SMALL, out=tmp_path / "whole", **options)
     done = []
 
-    def interrupted(job, place):
+    def interrupted(job, resources):
         if len(done) == 5:
             raise KeyboardInterrupt
         done.append(job)
-        return EXPERIMENT.work(job, place)
+        return EXPERIMENT.work(job, resources)
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "EXPERIMENT", replace(EXPERIMENT, work=interrupted))

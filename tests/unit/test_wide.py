@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn.errors import LayerError, MPSNError
+from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.experiments._wide import HEIGHT, Wide, WideData, masked
 from mpsn.experiments._wide.layers import Dense
-from mpsn.experiments.training import Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 from mpsn.testing import complexes
 

@@ -1,4 +1,4 @@
-"""The command line: each command parses, then calls one public function.
+"""The command line: each command parses its options, then calls one function.
 
 Commands import what they need when they run, so that ``--help`` answers at once.
 """
@@ -9,29 +9,31 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli import experiments, graphs, models, show
-from mpsn.cli.reproduce import reproduce
+from mpsn.cli._graphs import distinguish, lift
+from mpsn.cli._models import fit, predict
+from mpsn.cli._reproduce import report, reproduce, tune
+from mpsn.cli._show import show
 from mpsn.errors import MPSNError
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
 
-A short tour, of your own graphs first, then of the paper:
+A short tour, first of your own graphs, then of the paper:
 
-  mpsn show rook4x4 --plot rook.png     a graph as a simplicial complex
+  mpsn show rook4x4 --plot rook.png     draw a graph as a simplicial complex
 
-  mpsn lift graphs.g6                   its triangles, holes, ... in numbers
+  mpsn lift graphs.g6                   count its triangles, holes, ...
 
   mpsn fit cats/ dogs/ -o pets.mpsn     learn from two folders of graphs
 
-  mpsn predict pets.mpsn new/ -o p.csv  and tell what other graphs are
+  mpsn predict pets.mpsn new/ -o p.csv  predict the classes of other graphs
 
-  mpsn distinguish rook4x4 shrikhande   which tests tell two graphs apart
+  mpsn distinguish rook4x4 shrikhande   compare two graphs by several tests
 
-  mpsn reproduce sr --quick             a table of the paper, made again
+  mpsn reproduce sr --quick             reproduce a table of the paper
 
-  mpsn report runs                      one page of all that was made
+  mpsn report runs                      make one page of all results
 
-Every command explains itself: mpsn COMMAND --help.
+For help on a command: mpsn COMMAND --help.
 """
 
 app = typer.Typer(
@@ -40,14 +42,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help=TOUR,
 )
-app.command()(show.show)
-app.command()(graphs.lift)
-app.command()(models.fit)
-app.command()(models.predict)
-app.command()(graphs.distinguish)
+for _command in (show, lift, fit, predict, distinguish, report):
+    app.command()(_command)
 app.add_typer(reproduce, name="reproduce")
-app.add_typer(experiments.tune, name="tune")
-app.command()(experiments.report)
+app.add_typer(tune, name="tune")
 
 
 def main() -> None:
@@ -55,6 +53,6 @@ def main() -> None:
     try:
         app()
     except MPSNError as error:
-        said = f"[bold red]error:[/] {escape(str(error))}"
-        Console(stderr=True, soft_wrap=True).print(said, highlight=False)
+        line = f"[bold red]error:[/] {escape(str(error))}"
+        Console(stderr=True, soft_wrap=True).print(line, highlight=False)
         sys.exit(2)

@@ -4,13 +4,13 @@ import json
 import operator
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Self, SupportsIndex, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mpsn._io import atomic_write, read_arrays
 from mpsn.complexes._batching import collate, cut_table, take
 from mpsn.complexes._checks import (
     INTEGERS,
@@ -22,7 +22,6 @@ from mpsn.complexes._checks import (
     check_offsets,
     check_orientation,
 )
-from mpsn.complexes.arrays import read_arrays
 from mpsn.complexes.simplicial import SimplicialComplex
 from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError
 
@@ -123,9 +122,6 @@ class ComplexDataset(Sequence[SimplicialComplex]):
 
         Plain arrays and JSON, no pickle. Vertex labels must be numbers, strings or tuples of them.
         """
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise FileError(f"Expected a folder {target.parent} to save to, found none; make it.")
         arrays: dict[str, Any] = {}
         for name, tensor in to_parts(self.union).items():
             if tensor.dtype == torch.bfloat16:
@@ -135,13 +131,8 @@ class ComplexDataset(Sequence[SimplicialComplex]):
             arrays[name] = tensor.detach().cpu().numpy()
         meta = {"format": FORMAT, "labels": _encode(self.union.vertex_labels)}
         arrays["meta"] = np.array(json.dumps(meta))
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            with temporary.open("wb") as file:
-                np.savez(file, **arrays)
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with atomic_write(path, what="a dataset") as file:
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -126,25 +126,3 @@ def stratify(y: Tensor, parts: int, seed: int = 0) -> Tensor:
     part = torch.empty(n, dtype=torch.int64)
     part[order] = torch.arange(n) % parts
     return part
-
-
-def hold_out(y: Tensor, train: Tensor, parts: int = 10, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Take a stratified part, one of ``parts``, out of what there is to train on.
-
-    Args:
-        y: Class of each graph, (graphs,) int64.
-        train: Positions of the graphs to train on.
-        parts: One part in how many.
-        seed: Of the choice.
-
-    Returns:
-        Positions that stay, and positions that are taken out.
-
-    Example:
-        >>> from mpsn.datasets.folds import hold_out
-        >>> stay, out = hold_out(torch.arange(40) % 2, torch.arange(20))
-        >>> len(stay), len(out)
-        (18, 2)
-    """
-    out = stratify(y[train], parts, seed) == 0
-    return train[~out], train[out]

@@ -1,4 +1,4 @@
-"""The front door: models of graphs in the manner of scikit-learn.
+"""Models of graphs and of edge flows with the interface of scikit-learn.
 
 >>> from mpsn.estimators import SimplicialClassifier
 >>> graphs = [nx.cycle_graph(n) for n in range(3, 11)] + [nx.star_graph(n) for n in range(2, 10)]
@@ -7,14 +7,15 @@
 array(['star'], dtype='<U4')
 """
 
+import os
+
 from mpsn.errors import MissingPackageError
 
 try:
-    from mpsn.estimators.edge_flow import EdgeFlowClassifier
-    from mpsn.estimators.explain import Explanation
-    from mpsn.estimators.loading import load
-    from mpsn.estimators.simplicial import SimplicialClassifier, SimplicialRegressor
-    from mpsn.wl import SWLKernel, WLKernel
+    from mpsn.estimators._edge_flow import EdgeFlowClassifier
+    from mpsn.estimators._explain import Explanation
+    from mpsn.estimators._saving import load_estimator
+    from mpsn.estimators._simplicial import SimplicialClassifier, SimplicialRegressor
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "sklearn":
         raise
@@ -25,9 +26,20 @@ except ModuleNotFoundError as error:
 __all__ = [
     "EdgeFlowClassifier",
     "Explanation",
-    "SWLKernel",
     "SimplicialClassifier",
     "SimplicialRegressor",
-    "WLKernel",
     "load",
 ]
+
+
+Estimator = SimplicialClassifier | SimplicialRegressor | EdgeFlowClassifier
+KINDS: tuple[type[Estimator], ...] = (SimplicialClassifier, SimplicialRegressor, EdgeFlowClassifier)
+
+
+def load(path: str | os.PathLike[str]) -> Estimator:
+    """Read a model that the ``save`` method of any estimator wrote.
+
+    Only weights and plain values are read; nothing in the file is run. A file that is damaged, too
+    large (over 1 GiB of weights), or of a newer format is refused.
+    """
+    return load_estimator(path, *KINDS)

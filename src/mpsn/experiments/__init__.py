@@ -1,13 +1,47 @@
-"""Experiments: each table and figure of the paper, one file an experiment."""
+"""Experiments: each table and figure of the paper, as jobs, records, a table and figures.
+
+Names are imported when they are first used, so that the command line's help need not wait.
+"""
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from mpsn.experiments.experiment import Experiment
+if TYPE_CHECKING:
+    from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run, Table
+    from mpsn.experiments._report import report
+    from mpsn.experiments._reproduce import Result, reproduce
+    from mpsn.experiments._rows import find
+    from mpsn.experiments._store import Store
 
-NAMES = ("sr", "flow", "ocean", "tu")
+_HOMES = {
+    "Experiment": "_experiment",
+    "Job": "_experiment",
+    "Record": "_experiment",
+    "Resources": "_experiment",
+    "Result": "_reproduce",
+    "Run": "_experiment",
+    "Store": "_store",
+    "Table": "_experiment",
+    "find": "_rows",
+    "report": "_report",
+    "reproduce": "_reproduce",
+}
+__all__ = [
+    "Experiment",
+    "Job",
+    "Record",
+    "Resources",
+    "Result",
+    "Run",
+    "Store",
+    "Table",
+    "find",
+    "report",
+    "reproduce",
+]
 
 
-def find(name: str) -> Experiment:
-    """Return an experiment by name."""
-    found: Experiment = import_module(f"mpsn.experiments.{name}").EXPERIMENT
-    return found
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

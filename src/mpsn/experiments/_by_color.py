@@ -1,4 +1,4 @@
-"""SIN on the classes of simplices that SWL cannot tell apart, instead of on every simplex."""
+"""SIN on classes of simplices that are indistinguishable to SWL, instead of on every simplex."""
 
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ class ColorClasses:
     r"""The SWL colors of complexes, round by round, for evaluating SIN once per color.
 
     By the paper's Lemma on the power of MPSNs, simplices that have one color after t rounds of SWL
-    (boundaries and upper neighbours, :math:`c^0` the dimension) have one feature after t layers of
+    (boundaries and upper neighbors, :math:`c^0` the dimension) have one feature after t layers of
     SIN. So layer t needs one row per color of round t. Early rounds have few colors, and the colors
     serve any number of networks: on strongly regular graphs ten seeds share one refinement.
 
@@ -89,7 +89,7 @@ class ColorClasses:
 
         Args:
             model: A network with as many layers as there are rounds, in evaluation mode if it has
-                normalisation or dropout.
+                normalization or dropout.
             values: The feature of all simplices of each dimension.
         """
         rounds, dim = len(self.rounds), self.K.dim

@@ -168,7 +168,7 @@ def _product_of_rows(left: Tensor, right: Tensor, chunks: int) -> Tensor:
 def _layer(products: _Products, h: Tensor, weights: list[Tensor]) -> Tensor:
     """Return a layer before its non-linearity, from (S, E, N, F) to (S, E, N, G).
 
-    Where the input is narrower, what edges hear is gathered first, as 2 or 3 times F features, by
+    If the input is narrower, what edges receive is gathered first, as 2 or 3 times F features, by
     a layer whose weights are unit vectors; the product with the weights then comes last.
     """
     S, E, N, F = h.shape

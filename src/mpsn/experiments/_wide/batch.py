@@ -33,7 +33,7 @@ class WideBatch(NamedTuple):
 
 
 class WideData:
-    """A data set that hands out wide batches without a word to the host.
+    """A data set that assembles wide batches on the device, without the host.
 
     Args:
         dataset: The complexes, with features in dimensions 0, ..., ``max_dim`` where they have

@@ -13,7 +13,7 @@ from mpsn.nn.conv._mlp import RowNorm
 
 
 class Blocks:
-    """Which rows of the batch at hand are padding; norms and activations look here."""
+    """Which rows of the current batch are padding; read by norms and activations."""
 
     def set(self, batch: WideBatch, like: Tensor) -> None:
         """Turn to another batch, with counts in the type of ``like``."""
@@ -52,7 +52,7 @@ class WideLinear(torch.nn.Module):
 
 
 class WideNorm(torch.nn.Module):
-    """M batch normalisations over rows, and ReLU: block m through number m, padding left out.
+    """M batch normalizations over rows, and ReLU: block m through number m, padding left out.
 
     Like :class:`mpsn.nn.conv._mlp.RowNorm`, a model with fewer than two rows uses its running
     statistics and leaves them alone.
@@ -63,7 +63,7 @@ class WideNorm(torch.nn.Module):
             padding: it changes the running mean, and hardly ever more.
         blocks: Where to find which rows are padding.
         dim: Dimension of the simplices whose features come.
-        relu: Whether ReLU follows; done in one go, it costs nothing.
+        relu: Whether ReLU follows; in the same pass, it costs nothing.
 
     Shapes:
         (M R, F) in and out.
@@ -94,7 +94,7 @@ class WideNorm(torch.nn.Module):
         self.register_buffer("steps", torch.stack([n.num_batches_tracked for n in norms]))  # type: ignore
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalise; shapes stay."""
+        """Normalize; shapes stay."""
         models, width = self.weight.shape
         rows = x.view(models, x.shape[0] // models, width)
         if not self.blocks.padded:
@@ -148,7 +148,7 @@ class WideActivation(torch.nn.Module):
     So padding sends nothing, and nothing comes back.
 
     Args:
-        act: The non-linearity. With ReLU the bias of the dense layers is added here, in one go.
+        act: The non-linearity. With ReLU the bias of the dense layers is added here, in one pass.
         before: The dense layers.
         blocks: Where to find which rows are padding.
         dim: Dimension of the simplices whose features come.

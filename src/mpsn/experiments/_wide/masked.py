@@ -1,4 +1,4 @@
-"""Batch normalisation and ReLU of blocks with padding, in as few passes over memory as it takes.
+"""Batch normalization and ReLU of blocks with padding, in as few passes over memory as possible.
 
 On a GPU each function below becomes one kernel by way of ``torch.compile``.
 """
@@ -22,10 +22,10 @@ def height(rows: int) -> int:
 
 
 class Norm(torch.autograd.Function):
-    """Batch normalisation of blocks (M, R, F) over their first n rows, and ReLU; the rest is zero.
+    """Batch normalization of blocks (M, R, F) over their first n rows, and ReLU; the rest is zero.
 
-    A block with fewer than two rows takes the running statistics instead of its own. The rows lack
-    a bias that the dense layer before has, ``before``.
+    A block with fewer than two rows uses the running statistics instead of its own. The rows lack
+    ``before``, the bias of the dense layer before.
     """
 
     @staticmethod
@@ -41,7 +41,7 @@ class Norm(torch.autograd.Function):
         eps: float,
         relu: bool,
     ) -> Tensor:
-        """Return normalised rows; n is (M, 1), weight and biases are (M, F)."""
+        """Return normalized rows; n is (M, 1), weight and biases are (M, F)."""
         pieces = _run(moments, x, n)
         mean, scale, inverse = _call(statistics, *pieces, n, weight, before, running, momentum, eps)
         ctx.save_for_backward(x, n, mean, scale, bias, inverse)
@@ -104,9 +104,9 @@ def statistics(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Put the moments of pieces together; return mean, scale and inverse deviation of blocks.
+    """Combine the moments of pieces; return mean, scale and inverse deviation of blocks.
 
-    The running statistics of blocks with two rows or more are brought forward.
+    The running statistics of blocks with two rows or more are updated.
     """
     enough = n > 1
     mean = (means * sizes).sum(1) / n.clamp(min=1)
@@ -123,7 +123,7 @@ def statistics(
 
 
 def normal(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu: bool) -> Tensor:
-    """Normalise."""
+    """Normalize."""
     inside, _ = _rows(x, n)
     out = (x - _wide(mean)) * _wide(scale) + _wide(bias)
     return torch.where(inside, out.clamp(min=0) if relu else out, 0)
@@ -167,7 +167,7 @@ def gradient(
 
 
 def rectified(x: Tensor, n: Tensor, bias: Tensor) -> Tensor:
-    """Add a bias, and cut off what is below zero."""
+    """Add a bias, and apply ReLU."""
     return torch.where(_rows(x, n)[0], (x + _wide(bias)).clamp(min=0), 0)
 
 
@@ -188,7 +188,7 @@ def _through(
 
 
 def _rows(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
-    """Tell which rows (M, C, H, 1) are no padding, and how many those are, (M, C, 1)."""
+    """Return which rows (M, C, H, 1) are no padding, and their number (M, C, 1)."""
     first = torch.arange(x.shape[1], device=x.device)[None, :, None] * x.shape[2]
     sizes = (n[:, None] - first).clamp(0, x.shape[2])
     place = torch.arange(x.shape[2], device=x.device)[None, None, :, None]

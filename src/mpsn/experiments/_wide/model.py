@@ -82,7 +82,7 @@ class Wide(torch.nn.Module):
         self.model.get_submodule(parent).register_module(last, module)
 
     def _swap_norm(self, name: str, parts: list[RowNorm], dim: int) -> None:
-        """Swap a norm inside a perceptron, and let it do the work of its neighbours."""
+        """Swap a norm inside a perceptron, and let it do the work of its neighbors."""
         parent, _, place = name.rpartition(".")
         around = self.model.get_submodule(parent)
         assert isinstance(around, torch.nn.Sequential)

@@ -1,0 +1,193 @@
+"""Commands on graphs: lift, distinguish."""
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
+
+if TYPE_CHECKING:
+    from mpsn.complexes._graphs import Graph
+
+
+def lift(
+    file: Annotated[Path, typer.Argument(help="graph6, sparse6, edge list, GraphML or .npz.")],
+    max_dim: Annotated[
+        int | None, typer.Option(help="Largest dimension of a simplex. Defaults to all cliques.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lift the graphs of a file to their clique complexes, and count simplices and holes.
+
+    Prints, for each graph, the number of simplices of each dimension in its clique complex, its
+    Euler number and its Betti numbers (components, loops, voids, ...), and the time to lift all.
+
+    Example: mpsn lift graphs.g6 --max-dim 3
+    """
+    from mpsn import clique_complexes, read_graphs
+
+    graphs = read_graphs(file)
+    start = time.perf_counter()
+    lifted = clique_complexes(graphs, max_dim)
+    seconds = time.perf_counter() - start
+    with Console(stderr=True).status("counting holes"):
+        rows = [
+            {"counts": K.counts, "euler": K.euler_number(), "betti": K.betti_numbers()}
+            for K in lifted
+        ]
+    if as_json:
+        print(json.dumps({"file": str(file), "graphs": rows, "seconds": seconds}))
+        return
+    title = f"{file.name}: {len(rows)} graph{'s' * (len(rows) != 1)}"
+    print_rows(title, rows, [f"lifted in {seconds:.3g} seconds"])
+
+
+def distinguish(
+    a: Annotated[str, typer.Argument(help="A graph file, or the name of a built-in graph.")],
+    b: Annotated[
+        str | None, typer.Argument(help="Another one; omit it to group the graphs of file A.")
+    ] = None,
+    tests: Annotated[
+        str, typer.Option(help="Comma-separated tests to run; see above.")
+    ] = "wl,2-wl,3-wl,2-fwl,swl",
+    max_dim: Annotated[
+        int | None, typer.Option(help="Largest dimension of a simplex. Defaults to all cliques.")
+    ] = None,
+    as_json: AsJson = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw both clique complexes in their stable SWL colors.")
+    ] = None,
+) -> None:
+    """Show which Weisfeiler-Lehman tests distinguish two graphs, or how they group many.
+
+    For two graphs: the verdict of each test, and the round and dimension that decided. For one file
+    of many graphs: the classes each test finds, beside the isomorphism classes.
+
+    The tests: wl on vertices; 2-wl and 3-wl on tuples of vertices; 2-fwl and 3-fwl, their folklore
+    variants (3-WL = 2-FWL); swl on the simplices of clique complexes, swl-all with all four
+    adjacencies.
+
+    Built-in graphs: hexagon, two-triangles, rook4x4, shrikhande, decalin, bicyclopentyl, prism,
+    k3,3, dodecahedron, desargues, t8, chang1, chang2, chang3.
+
+    Example: mpsn distinguish rook4x4 shrikhande
+    """
+    from mpsn.wl import compare
+    from mpsn.wl._ladder import TRUTHS, VERDICTS, check_tests
+
+    names = [name.strip() for name in tests.split(",")]
+    check_tests(names, max_dim)
+    first = graphs_of(a)
+    if b is None:
+        if len(first) < 2 or plot:
+            raise GraphError(
+                f"Expected two graphs to compare{' and plot' if plot else ''}, got "
+                f"{len(first)} in {a}; name a second graph."
+            )
+        _print_classes(a, first, names, max_dim, as_json)
+        return
+    pair = []
+    for name, found in ((a, first), (b, graphs_of(b))):
+        if len(found) != 1:
+            raise GraphError(
+                f"Expected one graph in {name}, got {len(found)}; name that file alone."
+            )
+        pair += found
+    result = compare(pair[0], pair[1], names, max_dim=max_dim)
+    if plot:
+        _plot(pair, [a, b], max_dim, plot)
+    if as_json:
+        verdicts = [asdict(verdict) for verdict in result]
+        print(json.dumps({"a": a, "b": b, "tests": verdicts, "isomorphic": result.isomorphic}))
+        return
+    rows = [(v.test, VERDICTS[v.distinguished], v.round, v.dim) for v in result]
+    notes = [f"{v.test}: {v.note}" for v in result if v.note]
+    title, columns = f"{Path(a).name} and {Path(b).name}", ("test", "verdict", "round", "dimension")
+    print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
+
+
+def graphs_of(name: str) -> "list[Graph]":
+    """Return the graphs of a file, or a built-in graph."""
+    from mpsn.datasets import read_graphs
+    from mpsn.datasets.named import NAMED
+
+    if name in NAMED:
+        return [NAMED[name]()]
+    if not Path(name).exists():
+        raise FileError(
+            f"Expected a graph file or a built-in graph ({', '.join(NAMED)}), got {name!r}."
+            f"{did_you_mean(name, NAMED)}"
+        )
+    return read_graphs(name)
+
+
+def _print_classes(
+    file: str, graphs: "list[Graph]", tests: list[str], max_dim: int | None, as_json: bool
+) -> None:
+    from mpsn.wl import Classes, equivalence_classes
+    from mpsn.wl._ladder import TRUTHS, VERDICTS
+
+    rows: list[dict[str, Any]] = []
+    for test in tests:
+        try:
+            found = equivalence_classes(graphs, test, max_dim=max_dim)
+            rows.append({"test": test, "classes": found.groups, "pairs": found.pairs, "note": ""})
+        except TooLargeError as error:
+            rows.append({"test": test, "classes": None, "pairs": None, "note": str(error)})
+    truth = Classes("truth", [], graphs).truth
+    if as_json:
+        print(json.dumps({"file": file, "graphs": len(graphs), "tests": rows, "isomorphic": truth}))
+        return
+    cells: list[tuple[object, ...]] = []
+    for row in rows:
+        if row["note"]:
+            cells.append((row["test"], VERDICTS[None]))
+            continue
+        large = sorted((c for c in row["classes"] if len(c) > 1), key=len, reverse=True)
+        text = "; ".join(" ".join(map(str, members)) for members in large)
+        short = shorten(text, 60, placeholder=" ...")
+        cells.append((row["test"], len(row["classes"]), row["pairs"], short))
+    notes = [f"{row['test']}: {row['note']}" for row in rows if row["note"]]
+    kinds = TRUTHS[None] if truth is None else f"{len(truth)} classes up to isomorphism"
+    columns = ("test", "classes", "indistinguishable pairs", "largest classes")
+    title = f"{Path(file).name}: {len(graphs)} graphs"
+    print_table(title, columns, cells, [*notes, f"truth: {kinds}"])
+
+
+def _plot(graphs: "list[Graph]", names: list[str], max_dim: int | None, file: Path) -> None:
+    with drawing(file):
+        from matplotlib import pyplot as plt
+
+        from mpsn._io import save_figure
+        from mpsn.lifting import clique_complexes
+        from mpsn.plotting import draw_stable_colors
+
+        figure, axes = plt.subplots(1, 2, figsize=(9, 4.5))
+        draw_stable_colors(list(clique_complexes(graphs, max_dim)), axes)
+        for ax, name in zip(axes, names, strict=True):
+            ax.set_title(name)
+        save_figure(figure, file, dpi=100)
+
+
+def print_rows(
+    title: str,
+    rows: list[dict[str, Any]],
+    notes: Iterable[str] = (),
+    figures: Iterable[Path | None] = (),
+    most: int = 40,
+) -> None:
+    """Print a table with a row per graph, at most ``most``."""
+    cells = [
+        (i, *(" ".join(map(str, v)) if isinstance(v, tuple) else v for v in row.values()))
+        for i, row in enumerate(rows[:most])
+    ]
+    more = [f"... and {len(rows) - most} more; --json prints all"] * (len(rows) > most)
+    print_table(title, ("graph", *rows[0]), cells, [*more, *notes], figures)

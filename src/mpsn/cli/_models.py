@@ -1,0 +1,171 @@
+"""Commands on models: fit, predict."""
+
+import csv
+import json
+import sys
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from mpsn.cli._output import AsJson
+from mpsn.errors import FileError, GraphError
+
+if TYPE_CHECKING:
+    from mpsn.datasets.collections import GraphCollection, Item
+
+Data = Annotated[
+    list[Path], typer.Argument(help="Graphs: folders (one per class), a folder, a file, a TU zip.")
+]
+Labels = Annotated[Path | None, typer.Option(help="CSV of labels; its first column names graphs.")]
+Unsafe = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-pickle",
+        help="Read .pt files. They are pickles, which can run any code.",
+    ),
+]
+CHUNK = 1000  # graphs predicted at a time
+
+
+def fit(
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to save the model.")],
+    target: Annotated[
+        str | None,
+        typer.Option(help="What to predict: a column of the CSV, or an attribute of the graphs."),
+    ] = None,
+    labels: Labels = None,
+    regress: Annotated[bool, typer.Option(help="Predict numbers, not classes.")] = False,
+    max_dim: Annotated[int, typer.Option(help="Largest dimension of a simplex.")] = 2,
+    epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    unsafe_pickle: Unsafe = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model on your own graphs, and save it.
+
+    DATA is one of: two or more folders of graph files (GraphML, graph6, JSON, ...), one per class;
+    one folder of graph files with a CSV of labels in it; a file of many graphs; a zip file or
+    folder of the TU collection. Some of the graphs are held out to decide when to stop.
+
+    Example: mpsn fit cats/ dogs/ --out model.mpsn
+
+    Example: mpsn fit molecules/ --labels molecules.csv --target soluble --out model.mpsn
+    """
+    from mpsn.datasets.collections import read_collection
+    from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
+
+    if not out.parent.is_dir():
+        raise FileError(
+            f"Expected a folder {out.parent} to save the model in, found none; create it."
+        )
+    found = read_collection(data, target=target, labels=labels, unsafe_pickle=unsafe_pickle)
+    with Console(stderr=True).status(f"reading {escape(found.kind)}"):
+        graphs, y = _with_labels(found)
+    if not regress and len(set(y)) > 20 and len(set(y)) > len(y) // 2:
+        raise GraphError(
+            f"Expected classes as labels, got {len(set(y))} different ones for {len(y)} graphs; "
+            f"add --regress to predict numbers."
+        )
+    kind = SimplicialRegressor if regress else SimplicialClassifier
+    model = kind(
+        max_dim=max_dim,
+        epochs=epochs,
+        device=device,
+        random_state=seed,
+        verbose=sys.stderr.isatty(),
+    )
+    model.fit(graphs, y)
+    model.save(out)
+    if as_json:
+        runs = model.histories_
+        values: dict[str, Any] = {
+            "model": str(out),
+            "data": found.kind,
+            "graphs": len(graphs),
+            "features": model.features_.describe(),
+            "epochs": [len(run.train) for run in runs],
+            "validation_loss": [run.valid[run.best] for run in runs if run.valid],
+        }
+        print(json.dumps(values))
+        return
+    print(model.summary())
+    print(f"saved: {out}")
+
+
+def _with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:
+    graphs, y = [], []
+    for name, graph, label in found:
+        if label is None:
+            raise GraphError(
+                f"Expected a label for every graph, got none for {name}; give a CSV with --labels, "
+                f"a folder per class, or name an attribute of the graphs with --target."
+            )
+        graphs.append(graph)
+        y.append(label)
+    return graphs, y
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model that `mpsn fit` saved.")],
+    data: Data,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV to write. Defaults to the screen.")
+    ] = None,
+    unsafe_pickle: Unsafe = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the classes or numbers of graphs, as CSV or as lines of JSON.
+
+    Graphs are read, predicted and written a thousand at a time, so any number of them works.
+
+    Example: mpsn predict model.mpsn new_graphs/ -o predictions.csv
+    """
+    from mpsn._io import atomic_write
+    from mpsn.datasets.collections import read_collection
+    from mpsn.estimators import EdgeFlowClassifier, load
+
+    estimator = load(model)
+    if isinstance(estimator, EdgeFlowClassifier):
+        raise GraphError(f"Expected a model of graphs, got one of edge flows in {model}.")
+    items = iter(read_collection(data, unsafe_pickle=unsafe_pickle))
+    done = 0
+    target = atomic_write(out, "w", what="predictions") if out else nullcontext(sys.stdout)
+    with target as file, Console(stderr=True).status("predicting") as status:
+        writer = csv.writer(file)
+        while chunk := list(islice(items, CHUNK)):
+            rows = _predictions(estimator, chunk)
+            if as_json:
+                file.writelines(json.dumps(row) + "\n" for row in rows)
+            else:
+                if not done:
+                    writer.writerow(rows[0])
+                writer.writerows(row.values() for row in rows)
+            done += len(chunk)
+            status.update(f"predicting: {done} graphs")
+    if out:
+        print(f"{done} predictions: {out}", file=sys.stderr if as_json else sys.stdout)
+
+
+def _predictions(estimator: Any, items: "list[Item]") -> list[dict[str, Any]]:
+    names, graphs = [name for name, _, _ in items], [graph for _, graph, _ in items]
+    if hasattr(estimator, "predict_proba"):
+        chances = estimator.predict_proba(graphs)
+        best = estimator.classes_[chances.argmax(axis=1)].tolist()
+        keys = [f"probability of {name}" for name in estimator.classes_]
+        extra = [
+            dict(zip(keys, (round(p, 6) for p in row), strict=True)) for row in chances.tolist()
+        ]
+    else:
+        best = estimator.predict(graphs).tolist()
+        extra = [{} for _ in best]
+    return [
+        {"graph": name, "prediction": value, **more}
+        for name, value, more in zip(names, best, extra, strict=True)
+    ]

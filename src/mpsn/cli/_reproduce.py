@@ -1,0 +1,235 @@
+"""Commands that make the tables and figures of the paper."""
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.errors import MPSNError
+from mpsn.experiments._catalog import CATALOG, Entry
+
+if TYPE_CHECKING:
+    from mpsn.experiments import Result
+
+reproduce = typer.Typer(
+    no_args_is_help=True, help="Make a table or figure of the paper, beside the paper's numbers."
+)
+tune = typer.Typer(no_args_is_help=True, help="Search for settings by validation.")
+
+Out = Annotated[Path, typer.Option(help="Folder of the records; a run resumes from them.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
+Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]
+Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
+Models = Annotated[str, typer.Option(help="Comma-separated rows of the table. Defaults to all.")]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, help="How many seeds. Defaults to as many as in the paper.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A small version, in a minute or two.")]
+
+
+def _command(name: str, entry: Entry) -> Callable[..., None]:
+    """Make the command of an experiment, with the options that apply to it."""
+
+    def command(
+        *,
+        model: Models = "",
+        seeds: Seeds = None,
+        quick: Quick = False,
+        out: Out = Path("runs"),
+        device: Device = "cpu",
+        jobs: Jobs = 1,
+        data: Data = None,
+        as_json: AsJson = False,
+        **subset: str,
+    ) -> None:
+        from mpsn.experiments import reproduce as run
+
+        with _resumable(out):
+            result = run(
+                name,
+                models=_split(model),
+                only=_split("".join(subset.values())),
+                seeds=seeds,
+                quick=quick,
+                out=out,
+                device=device,
+                data=data,
+                processes=jobs,
+            )
+        _print(result, as_json)
+
+    options = dict(inspect.signature(command).parameters)
+    del options["subset"]
+    if not entry.reads_data:
+        del options["data"]
+    if entry.subset:
+        option, text = entry.subset
+        kind = Annotated[str, typer.Option(help=text)]
+        added = options["model"].replace(name=option, annotation=kind)
+        options = {option: added, **options}
+    command.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
+    command.__annotations__ = {option: of.annotation for option, of in options.items()}
+    return command
+
+
+for _name, _entry in CATALOG.items():
+    reproduce.command(_name, help=_entry.help)(_command(_name, _entry))
+
+
+@reproduce.command()
+def regions(
+    plot: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Draw the paper's two figures in here.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of random weights to count for.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Count the linear regions of GNN, SCNN and MPSN layers, exactly, beside the theorems' bounds.
+
+    For GNN and SCNN the theorems give the number itself, for MPSN an upper bound. With --plot, also
+    draws the regions in a slice of input space: of all three on a triangle, and with edge features
+    populated from vertices.
+
+    Example: mpsn reproduce regions --plot out/regions
+    """
+    from mpsn.experiments import _regions
+
+    paths = []
+    if plot:
+        with drawing(plot):
+            paths = _regions.draw(plot)
+    rows = []
+    with Console(stderr=True).status("counting") as status:
+        for row in _regions.sweep(seeds):
+            rows.append(row)
+            status.update(f"counting: {row.complex}, d={row.d}, m={row.m}, {row.model}")
+    if as_json:
+        found = [row._asdict() for row in rows]
+        print(json.dumps({"rows": found, "figures": [str(path) for path in paths]}))
+        return
+    columns = ("complex", "d", "m", "model", f"regions, {seeds} seeds", "theorem")
+    cells = []
+    for row in rows:
+        counts = " ".join(map(str, sorted(set(row.regions))))
+        sign = "≤" if row.model == "MPSN" else "="
+        cells.append((row.complex, row.d, row.m, row.model, counts, f"{sign} {row.bound}"))
+    print_table("Linear regions, exact counts", columns, cells, figures=paths)
+
+
+@tune.command("tu")
+def tune_tu(
+    row: Annotated[str, typer.Argument(help="Where to start: a row such as imdb-binary-sin.")],
+    grid: Annotated[
+        Path | None, typer.Option(help="TOML file of values to try, as in lr = [0.01, 0.001].")
+    ] = None,
+    epochs: Annotated[
+        str, typer.Option(help="Comma-separated numbers of epochs, one for each round.")
+    ] = "10,40,160",
+    keep: Annotated[int, typer.Option(min=2, help="One in how many advances.")] = 4,
+    folds: Annotated[int, typer.Option(min=1, max=10, help="How many of the ten folds.")] = 10,
+    out: Out = Path("runs"),
+    device: Device = "cpu",
+    jobs: Jobs = 1,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search for settings of SIN or GIN on a TU data set, by validation inside its training data.
+
+    Trains all settings of a grid for few epochs, the better ones for more, and so on. The grid is
+    over batch size, width, dropout and its position, learning rate with decay, and layers.
+
+    Example: mpsn tune tu imdb-binary-sin --device cuda
+    """
+    from mpsn.experiments._rows import rows
+    from mpsn.experiments._tu import TUConfig
+    from mpsn.experiments._tune import Grid, ranking
+    from mpsn.experiments._tune import tune as search
+    from mpsn.training._config import load
+
+    try:
+        rounds = [int(word) for word in _split(epochs)]
+    except ValueError as error:
+        raise MPSNError(f"Expected comma-separated numbers, got {epochs!r}.") from error
+    base = replace(rows("tu", TUConfig, [row])[row], folds=folds)
+    with _resumable(out):
+        found = search(
+            base,
+            load(Grid, grid) if grid else Grid(),
+            epochs=rounds,
+            keep=keep,
+            out=out / "tu-tune",
+            device=device,
+            data=data,
+            processes=jobs,
+        )
+    if as_json:
+        print(json.dumps([{**s._asdict(), "config": asdict(s.config)} for s in found]))
+        return
+    table = ranking(found)
+    print_table(table.title, table.columns, table.rows, table.notes)
+    print(f"records: {out / 'tu-tune'}")
+
+
+def report(
+    runs: Annotated[Path, typer.Argument(help="Folder of records, --out of `mpsn reproduce`.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
+) -> None:
+    """Make one page of all tables and figures found in a folder of records.
+
+    The page is a single file that needs no network, and reads well on a phone.
+
+    Example: mpsn report runs -o report.html
+    """
+    from mpsn.experiments._report import write_report
+
+    write_report(runs, out)
+    print(f"report: {out}")
+
+
+def _split(names: str) -> tuple[str, ...]:
+    """Split at commas and spaces, but not inside parentheses."""
+    return tuple(name for name in re.split(r"[,\s]+(?![^()]*\))", names) if name)
+
+
+@contextmanager
+def _resumable(out: Path) -> Iterator[None]:
+    """Explain how to resume after an interruption."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        Console(stderr=True, soft_wrap=True).print(
+            f"interrupted; finished jobs are recorded in {out}. To resume, run the same command "
+            "again."
+        )
+        sys.exit(130)
+
+
+def _print(result: "Result", as_json: bool) -> None:
+    if as_json:
+        values = {
+            "table": asdict(result.table),
+            "runs": [
+                {"row": r.job.row, "data": r.job.data, "seed": x.seed, "fold": x.fold, **x.metrics}
+                for r in result.records
+                for x in r.runs
+            ],
+            "records": str(result.folder),
+            "figures": [str(path) for path in result.figures],
+            "missing": result.missing,
+        }
+        print(json.dumps(values))
+        return
+    table, notes = result.table, [*result.table.notes, *result.missing]
+    print_table(table.title, table.columns, table.rows, notes, result.figures)
+    if not result.figures:
+        print("no figures: pip install matplotlib")
+    print(f"records: {result.folder}")

@@ -1,0 +1,114 @@
+"""The command that shows graphs, models and results."""
+
+import json
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mpsn.cli._graphs import graphs_of, print_rows
+from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.errors import FileError, GraphError
+
+
+def show(
+    what: Annotated[
+        str, typer.Argument(help="A graph file, built-in graph, model or folder of runs.")
+    ],
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the graph, or the explanation, to this file.")
+    ] = None,
+    graph: Annotated[
+        str | None, typer.Option(help="With a model: explain its prediction for this graph.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a graph, a model, or the results in a folder of runs, as a table or a picture.
+
+    Example: mpsn show rook4x4 --plot rook.png
+
+    Example: mpsn show model.mpsn --graph cats/tom.graphml --plot why.png
+    """
+    path = Path(what)
+    if path.is_dir():
+        _show_runs(path, as_json)
+    elif path.is_file() and _is_model(path):
+        _show_model(path, graph, plot, as_json)
+    else:
+        _show_graphs(what, plot, as_json)
+
+
+def _is_model(path: Path) -> bool:
+    """Return whether a file is a model; graphs in an .npz are zip archives too."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "meta.npy" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _show_graphs(what: str, plot: Path | None, as_json: bool) -> None:
+    from mpsn.lifting import clique_complexes
+
+    complexes = list(clique_complexes(graphs_of(what), None))
+    if plot and len(complexes) > 1:
+        raise GraphError(f"Expected one graph to draw, got {len(complexes)} in {what}.")
+    rows = [{"simplices": K.counts, "holes": K.betti_numbers()} for K in complexes]
+    if plot:
+        with drawing(plot):
+            from mpsn._io import save_figure
+            from mpsn.plotting import draw_complex
+
+            save_figure(draw_complex(complexes[0]).figure, plot)
+    if as_json:
+        print(json.dumps({"graphs": rows, "figure": str(plot) if plot else None}))
+        return
+    print_rows(what, rows, figures=[plot])
+
+
+def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool) -> None:
+    from mpsn.estimators import EdgeFlowClassifier, load
+
+    model = load(path)
+    if graph is None:
+        if plot:
+            raise GraphError("Expected --graph with --plot: the graph whose prediction to explain.")
+        values = {"model": type(model).__name__, "summary": model.summary()}
+        print(json.dumps(values) if as_json else model.summary())
+        return
+    if isinstance(model, EdgeFlowClassifier):
+        raise GraphError(f"Expected a model of graphs, got one of edge flows in {path}.")
+    explanation = model.explain(graph if Path(graph).exists() else graphs_of(graph)[0])
+    if plot:
+        with drawing(plot):
+            from mpsn._io import save_figure
+
+            save_figure(explanation.draw().figure, plot)
+    parts = explanation.by_dimension
+    if as_json:
+        top = [{"vertices": v, "contribution": c} for v, c in explanation.top()]
+        found = {"target": explanation.target, "output": explanation.output}
+        print(json.dumps({**found, "dimensions": parts, "simplices": top}, default=str))
+        return
+    print(f"prediction: {explanation.target} (output {explanation.output:.4g})")
+    rows = [(f"all of dimension {k}", f"{value:+.4g}") for k, value in enumerate(parts)]
+    rows += [(" ".join(map(str, v)), f"{value:+.4g}") for v, value in explanation.top()]
+    print_table("contributions", ("simplex", "contribution"), rows, figures=[plot])
+
+
+def _show_runs(folder: Path, as_json: bool) -> None:
+    from mpsn.experiments._report import sections
+
+    found = [(name, kind.table(records)) for name, kind, records, _ in sections(folder)]
+    if not found:
+        raise FileError(
+            f"Expected a graph, a model, or a folder of runs of `mpsn reproduce`, got {folder}, "
+            f"a folder without runs. For a folder of graphs, name a file in it."
+        )
+    if as_json:
+        print(json.dumps({name: asdict(table) for name, table in found}))
+        return
+    for _, table in found:
+        print_table(table.title, table.columns, table.rows, table.notes)

@@ -1,0 +1,58 @@
+"""Estimators as files: settings, what was learned, and weights, with types checked."""
+
+import os
+from typing import Any, TypeVar
+
+import numpy as np
+from torch import Tensor
+
+from mpsn.errors import FileError, MPSNError
+from mpsn.training._checkpoint import ModelFile, damaged, read_model, write_model
+from mpsn.training._device import pick_device
+
+E = TypeVar("E")
+
+
+def save_estimator(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    learned: dict[str, Any],
+    tensors: dict[str, Tensor],
+) -> None:
+    """Write a fitted estimator to one file: arrays and JSON, no pickle."""
+    settings = {**estimator.get_params(deep=False), "device": "auto", "verbose": False}
+    settings.pop("complex", None)
+    if not isinstance(estimator.random_state, (int, np.integer)):
+        settings["random_state"] = None
+    state = {"settings": settings, **learned}
+    write_model(path, ModelFile(type(estimator).__name__, state, tensors))
+
+
+def load_estimator(path: str | os.PathLike[str], *kinds: type[E]) -> E:
+    """Read an estimator of one of several kinds, and move it to the GPU if there is one.
+
+    A kind has a class method ``_restore`` that makes it from settings, what was learned and
+    tensors, or raises an MPSNError.
+    """
+    kind, state, tensors = read_model(path)
+    found: Any = next((one for one in kinds if one.__name__ == kind), None)
+    if found is None:
+        raise FileError(
+            f"Expected a {' or '.join(one.__name__ for one in kinds)} in {path}, got {kind!r:.40}; "
+            f"use mpsn.estimators.load, update mpsn, or check where the file came from."
+        )
+    try:
+        estimator = found._restore(state.pop("settings", None), state, tensors)
+    except MPSNError as error:
+        raise damaged(path, error) from error
+    estimator.model_.to(pick_device())
+    return estimator  # type: ignore[no-any-return]
+
+
+def check_sizes(estimator: Any, tensors: dict[str, Tensor], *counts: str) -> None:
+    """Refuse settings of networks larger than the weights in a file, before they are made."""
+    for name in counts:
+        if getattr(estimator, name) > len(tensors):
+            raise FileError(f"expected weights of {getattr(estimator, name)} {name}")
+    if estimator.hidden > sum(tensor.numel() for tensor in tensors.values()):
+        raise FileError(f"expected weights of width {estimator.hidden}")

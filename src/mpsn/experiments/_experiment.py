@@ -1,0 +1,163 @@
+"""What an experiment is: a typed config, jobs, a pure job function, a table and figures."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Job:
+    """Runs that are computed and recorded together.
+
+    Attributes:
+        row: Name of the config, a row of the table.
+        config: The experiment's typed config.
+        data: Name of the data, if a row covers several data sets.
+        seeds: Seeds of the runs.
+        folds: Folds of the runs; there is one run for each seed and fold.
+    """
+
+    row: str
+    config: Any
+    data: str = ""
+    seeds: tuple[int, ...] = (0,)
+    folds: tuple[int, ...] = (0,)
+
+    def __str__(self) -> str:
+        return f"{self.row} {self.data}".strip()
+
+
+@dataclass(frozen=True)
+class Run:
+    """The result of one seed and fold: final metrics, and curves over the epochs."""
+
+    seed: int
+    fold: int
+    metrics: dict[str, int | float]
+    curve: dict[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a job is given beside its settings.
+
+    Attributes:
+        device: The device to compute on.
+        data: The data set of the job, as ``Experiment.read`` returned it.
+        tick: To be called with the number of steps done since the last call.
+    """
+
+    device: torch.device
+    data: Any
+    tick: Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished job with its results, as it is stored.
+
+    Attributes:
+        job: The job.
+        runs: Its results, one for each seed and fold.
+        seconds: Wall time of the job.
+        memory: Peak memory in bytes, of the GPU if one was used, else of the process.
+        environment: Versions and hardware.
+    """
+
+    job: Job
+    runs: list[Run]
+    seconds: float
+    memory: int
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to print, or to put into a report or a document."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    notes: list[str] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        """Return the table as Markdown."""
+        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+        text = "\n".join("| " + " | ".join(line) + " |" for line in cells)
+        return "\n\n".join([f"**{self.title}**", text, *self.notes])
+
+
+def by_row(records: Sequence[Record], order: Iterable[str] = ()) -> dict[str, list[Run]]:
+    """Return the runs of each row that has any; rows in ``order`` come first."""
+    runs: dict[str, list[Run]] = {row: [] for row in order}
+    for record in records:
+        runs.setdefault(record.job.row, []).extend(record.runs)
+    return {row: found for row, found in runs.items() if found}
+
+
+def _data_of(job: Job) -> str:
+    return job.data
+
+
+def _models(data: Sequence[str], models: Sequence[str]) -> Sequence[str]:
+    return models
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of the paper as a command.
+
+    Attributes:
+        name: Its name on the command line and under ``configs/``.
+        config: A frozen dataclass, loaded from TOML, with a method ``quick()`` that returns a small
+            version of itself.
+        jobs: From the name of a row, its config and the seeds to the list of jobs.
+        read: Reads or makes a data set, given its source and the user's folder of data sets.
+        work: The pure job function: the same job gives the same runs.
+        steps: Number of steps that ``work`` reports for a job.
+        table: From records to the table, ours beside the paper's.
+        figures: From records, and data sets to draw, to figures by name.
+        seeds: Number of seeds in the paper.
+        source: What ``read`` needs to know of a job's data set. Defaults to its name.
+        select: From names of data sets and models, as given on the command line, to names of rows.
+            Defaults to the models.
+    """
+
+    name: str
+    config: type[Any]
+    jobs: Callable[[str, Any, tuple[int, ...]], list[Job]]
+    read: Callable[[Any, Path | None], Any]
+    work: Callable[[Job, Resources], list[Run]]
+    steps: Callable[[Job], int]
+    table: Callable[[list[Record]], Table]
+    figures: Callable[[list[Record], "DataSets"], "dict[str, Figure]"]
+    seeds: int
+    source: Callable[[Job], Hashable] = _data_of
+    select: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = _models
+
+
+class DataSets:
+    """The data sets of an experiment, each read once, when it is first needed.
+
+    Args:
+        experiment: The experiment.
+        folder: The user's folder of data sets.
+    """
+
+    def __init__(self, experiment: Experiment, folder: Path | None) -> None:
+        self.experiment, self.folder = experiment, folder
+        self._found: dict[Hashable, Any] = {}
+
+    def of(self, job: Job) -> Any:
+        """Return the data set of a job."""
+        source = self.experiment.source(job)
+        if source not in self._found:
+            self._found[source] = self.experiment.read(source, self.folder)
+        return self._found[source]

@@ -1,0 +1,135 @@
+"""Ocean drifters: the right half of the paper's table on trajectories, and beyond it."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, Self
+
+from mpsn.datasets import FlowDataset, ocean_drifters
+from mpsn.datasets.ocean import NAME
+from mpsn.datasets.sources import at_hand
+from mpsn.errors import MissingPackageError
+from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources, Run, Table
+from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures
+from mpsn.experiments._flow_training import Training, train
+from mpsn.lifting import laplacian_coordinates
+from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, MapFlowConfig, MapFlowNet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROWS = {
+    "gnn-l0-inv": Row("GNN L₀-inv", "70.1±2.3 / 63.5±6.0", "72.1±3.6 / 62.5±7.2"),
+    "mpsn-l0-inv": Row("MPSN L₀-inv", "84.6±4.0 / 71.5±4.1", "83.2±3.1 / 70.5±5.6"),
+    "mpsn-relu": Row("MPSN ReLU", "100.0±0.0 / 46.5±5.7", "100.0±0.0 / 49.5±2.9"),
+    "mpsn-id": Row("MPSN Id", "94.6±0.9 / 73.0±2.7", "95.9±2.0 / 69.0±4.4"),
+    "mpsn-tanh": Row("MPSN Tanh", "99.7±0.5 / 72.5±0.0", "99.9±0.2 / 72.5±3.5"),
+    "logistic-size": Row("Logistic, |x|", rerun="test 87.5"),
+    "logistic-ends": Row("Logistic, B₁x", rerun="test 82.5"),
+    "logistic-flow": Row("Logistic, x (not invariant)", rerun="test 92.5"),
+    "map-flow": Row("Map-flow network"),
+}
+
+
+@dataclass(frozen=True)
+class LogisticConfig:
+    """Settings of a logistic regression."""
+
+    reads: Literal["size", "ends", "flow"]
+    """Absolute x on edges, B₁x on vertices, or x in the reference orientation (not invariant)."""
+    C: float = 1.0
+    """Inverse strength of the penalty."""
+
+
+def _training() -> Training:
+    return Training(epochs=250, halve_every=50)
+
+
+@dataclass(frozen=True)
+class OceanConfig:
+    """Settings of a row on the ocean drifters. Defaults to those of the paper."""
+
+    model: EdgeFlowConfig | MapFlowConfig | LogisticConfig = field(default_factory=EdgeFlowConfig)
+    """The classifier."""
+    training: Training = field(default_factory=_training)
+    """How a network is trained."""
+    data_seed: int = 0
+    """Seed of the orientations of the test flows."""
+
+    def quick(self) -> Self:
+        """Return a small version: a few epochs of a narrow network."""
+        model = self.model
+        if isinstance(model, EdgeFlowConfig):
+            model = replace(model, hidden=8)
+        training = replace(self.training, epochs=20, lr=0.01, halve_every=5)
+        return replace(self, model=model, training=training)
+
+
+def jobs(row: str, config: OceanConfig, seeds: tuple[int, ...]) -> list[Job]:
+    """Return one job: all seeds are trained side by side; a regression needs only one."""
+    return [Job(row, config, seeds=seeds[:1] if _is_regression(config) else seeds)]
+
+
+def source(job: Job) -> int:
+    """Return the seed of the orientations."""
+    return int(job.config.data_seed)
+
+
+def work(job: Job, resources: Resources) -> list[Run]:
+    """Train a classifier for each seed."""
+    config: OceanConfig = job.config
+    model, data = config.model, resources.data
+    if isinstance(model, LogisticConfig):
+        metrics = logistic_regression(model, data)
+        resources.tick(1)
+        return [Run(seed, 0, metrics) for seed in job.seeds]
+    if isinstance(model, EdgeFlowConfig):
+        return train(lambda: EdgeFlowNet(model), data, config.training, job.seeds, resources)
+    coordinates = laplacian_coordinates(data.complex, model.coordinates).float()
+    data = replace(data, complex=data.complex.replace(x=[coordinates]))
+    return train(lambda: MapFlowNet(model), data, config.training, job.seeds, resources)
+
+
+def logistic_regression(config: LogisticConfig, data: FlowDataset) -> dict[str, int | float]:
+    """Return train and test accuracy in percent of a regression on fixed features."""
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError as error:
+        raise MissingPackageError(
+            "Expected scikit-learn to be installed; run pip install 'mpsn[sklearn]'."
+        ) from error
+    x, y = data.x, data.y
+    reads = {"size": x.abs(), "ends": data.complex.boundary_matrix(1) @ x, "flow": x}
+    features = reads[config.reads].T.numpy()
+    model = LogisticRegression(C=config.C, max_iter=1000)
+    model.fit(features[data.train], y[data.train])
+    parts = {"train": data.train, "test": ~data.train}
+    return {name: 100 * model.score(features[which], y[which]) for name, which in parts.items()}
+
+
+def steps(job: Job) -> int:
+    """Return the number of epochs; a regression is one step."""
+    return 1 if _is_regression(job.config) else int(job.config.training.epochs)
+
+
+def table(records: list[Record]) -> Table:
+    """Return accuracies beside those of the paper and of a re-run."""
+    quick = any(
+        record.job.config.training.epochs < _training().epochs
+        for record in records
+        if not _is_regression(record.job.config)
+    )
+    return accuracy_table("Ocean drifters", ROWS, records, quick=quick)
+
+
+def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
+    """Draw the map with paths and their harmonic coordinates, if it is at hand, and the curves."""
+    local = records and at_hand(NAME, data.folder)
+    return flow_figures("ocean", ROWS, records, data.of(records[0].job) if local else None)
+
+
+def _is_regression(config: OceanConfig) -> bool:
+    return isinstance(config.model, LogisticConfig)
+
+
+EXPERIMENT = Experiment(
+    "ocean", OceanConfig, jobs, ocean_drifters, work, steps, table, figures, 5, source
+)

@@ -1,0 +1,93 @@
+"""From a name to a table: load the configs, run what is left, draw."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpsn._io import save_figure
+from mpsn.experiments._engine import run
+from mpsn.experiments._experiment import DataSets, Record, Table
+from mpsn.experiments._rows import find, rows
+
+
+@dataclass(frozen=True)
+class Result:
+    """What :func:`reproduce` returns.
+
+    Attributes:
+        table: The table, ours beside the paper's.
+        records: What the table and the figures were made from.
+        folder: The folder of the records.
+        figures: Paths of the figures, each as PNG and as SVG.
+        missing: Why some data was left out.
+    """
+
+    table: Table
+    records: list[Record]
+    folder: Path
+    figures: list[Path]
+    missing: list[str]
+
+
+def reproduce(
+    name: str,
+    *,
+    models: Sequence[str] = (),
+    only: Sequence[str] = (),
+    seeds: int | None = None,
+    quick: bool = False,
+    out: Path = Path("runs"),
+    device: str = "cpu",
+    data: Path | None = None,
+    processes: int = 1,
+) -> Result:
+    """Make a table and its figures, resuming from what is recorded in ``out``.
+
+    Args:
+        name: The experiment: sr, flow, ocean or tu.
+        models: Rows of the table. Defaults to all.
+        only: Data to run on, such as families of graphs. Defaults to all that are available.
+        seeds: How many seeds. Defaults to as many as in the paper, or two with ``quick``.
+        quick: Whether to run a small version.
+        out: Folder of the records.
+        device: Device to compute on.
+        data: The user's folder of data sets.
+        processes: How many jobs to run at a time.
+    """
+    experiment = find(name)
+    configs = rows(name, experiment.config, experiment.select(only, models))
+    if quick:
+        configs = {row: config.quick() for row, config in configs.items()}
+    if seeds is None:
+        seeds = 2 if quick else experiment.seeds
+    folder = out / (f"{name}-quick" if quick else name)
+    data_sets = DataSets(experiment, data)
+    records, missing = run(
+        experiment,
+        configs,
+        seeds,
+        out=folder,
+        device=device,
+        data=data_sets,
+        only=only,
+        processes=processes,
+    )
+    figures = draw(records, data_sets, folder / "figures")
+    return Result(experiment.table(records), records, folder, figures, missing)
+
+
+def draw(records: list[Record], data: DataSets, folder: Path) -> list[Path]:
+    """Draw the figures of an experiment as PNG and SVG; return their paths.
+
+    Without matplotlib there are none.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return []
+    paths = []
+    for name, figure in data.experiment.figures(records, data).items():
+        for kind in ("png", "svg"):
+            paths.append(folder / f"{name}.{kind}")
+            save_figure(figure, paths[-1], parents=True)
+    return paths

@@ -1,0 +1,194 @@
+"""Graph classification on the TU sets: SIN, GIN, and the kernels of WL and SWL (section 6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Self
+
+from mpsn.datasets import TU, Folds, TUDataset, tu_folds
+from mpsn.datasets.folds import FOLDS
+from mpsn.datasets.tu import SETS
+from mpsn.errors import did_you_mean
+from mpsn.experiments._experiment import Experiment, Job, Resources, Run
+from mpsn.experiments._rows import rows
+from mpsn.experiments._tu_kernels import KernelConfig, kernel_runs
+from mpsn.experiments._tu_table import MODELS, figures, table
+from mpsn.experiments._tu_training import Settings, Split, train_folds
+from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+from mpsn.training._config import ConfigError
+from mpsn.training._splits import hold_out
+
+Model = Literal["sin", "gin", "swl-kernel", "wl-kernel"]
+
+
+@dataclass(frozen=True)
+class TUConfig:
+    """A model on a data set: one of ``sin``, ``gin`` and ``kernel``, and how to train a network."""
+
+    dataset: Literal[
+        "PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K"
+    ]
+    """Name of the data set."""
+    sin: SINConfig | None = None
+    """Settings of SIN; the widths of input and output are the data's."""
+    gin: GINConfig | None = None
+    """Settings of GIN; the widths of input and output are the data's."""
+    kernel: KernelConfig | None = None
+    """Settings of a kernel with a support vector machine."""
+    train: Settings | None = None
+    """How to train SIN or GIN."""
+    folds: int = 10
+    """How many of the ten folds to run."""
+    whole: bool = True
+    """Whether to train a second network on the whole training part, for the paper's protocol."""
+
+    def __post_init__(self) -> None:
+        if self.dataset not in SETS:
+            raise ConfigError(f"Expected a data set among {', '.join(SETS)}, got {self.dataset!r}.")
+        networks = [part for part in (self.sin, self.gin) if part is not None]
+        if len(networks) + (self.kernel is not None) != 1 or bool(networks) != bool(self.train):
+            raise ConfigError(
+                "Expected settings of one of sin, gin and kernel, and of train with the first two."
+            )
+        if not 1 <= self.folds <= FOLDS:
+            raise ConfigError(f"Expected from 1 to {FOLDS} folds, got {self.folds}.")
+
+    @property
+    def model(self) -> Model:
+        """Which model it is."""
+        if self.kernel is not None:
+            return "swl-kernel" if self.kernel.test == "swl" else "wl-kernel"
+        return "sin" if self.sin else "gin"
+
+    def quick(self) -> Self:
+        """Return a small version: one fold; two epochs of a small network, or few kernels."""
+        return replace(
+            self,
+            folds=1,
+            sin=self.sin and replace(self.sin, hidden=16, layers=2),
+            gin=self.gin and replace(self.gin, hidden=16, layers=2),
+            train=self.train and replace(self.train, epochs=2),
+            kernel=self.kernel and replace(self.kernel, rounds=(1, 2), costs=(1.0,), parts=2),
+        )
+
+
+def select(datasets: Sequence[str], models: Sequence[str]) -> list[str]:
+    """Return the rows of some data sets and models, or rows named themselves; all without names."""
+    found = rows("tu", TUConfig)
+    for names, known in ((datasets, SETS), ([m for m in models if m not in found], MODELS)):
+        for name in names:
+            if name not in known:
+                raise ConfigError(
+                    f"Expected names among {', '.join(known)}, got {name!r}."
+                    f"{did_you_mean(name, known)}"
+                )
+    return [
+        row
+        for row, config in found.items()
+        if config.dataset in (datasets or SETS)
+        and (not models or row in models or config.model in models)
+    ]
+
+
+def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
+    """Return one job for a network, all seeds and folds in one pass; for a kernel one per fold.
+
+    On the Reddit sets, where a pass takes minutes, it is two jobs, so that a killed run loses less.
+    """
+    most = 1 if config.kernel else FOLDS // 2 if config.dataset.startswith("REDDIT") else FOLDS
+    folds = range(config.folds)
+    parts = [tuple(folds[at : at + most]) for at in range(0, len(folds), most)]
+    return [Job(row, config, config.dataset, seeds, part) for part in parts]
+
+
+def steps(job: Job) -> int:
+    """Return the number of epochs over all networks, or of support vector machines to fit."""
+    config: TUConfig = job.config
+    runs = len(job.seeds) * len(job.folds)
+    if config.train:
+        return runs * config.train.epochs * (1 + config.whole)
+    assert config.kernel is not None
+    return runs * len(config.kernel.rounds)
+
+
+def read(name: str, folder: Path | None) -> tuple[TUDataset, Folds]:
+    """Read a data set and its folds."""
+    data = TU(name, folder)
+    return data, tu_folds(name, data.y, folder)
+
+
+def work(job: Job, resources: Resources) -> list[Run]:
+    """Train or fit on every fold.
+
+    The metrics of a run: ``honest``, the test accuracy where the validation accuracy is best for
+    the first time, at index ``chosen`` of the curves; ``val``, that validation accuracy; whether
+    the folds were ``given``, and how many graphs are ``untested``.
+    """
+    config: TUConfig = job.config
+    data, folds = resources.data
+    if config.kernel is not None:
+        curves = kernel_runs(config.kernel, data, folds, job.folds, resources.tick)
+        curves = curves * len(job.seeds)
+    else:
+        curves = _train(job, data, folds, resources)
+    keys = [(seed, fold) for seed in job.seeds for fold in job.folds]
+    runs = []
+    for (seed, fold), curve in zip(keys, curves, strict=True):
+        chosen = curve["val"].index(max(curve["val"]))
+        metrics = {
+            "honest": curve["val_test"][chosen],
+            "val": curve["val"][chosen],
+            "chosen": chosen,
+            "given": float(folds.given),
+            "untested": len(folds.untested),
+        }
+        runs.append(Run(seed, fold, metrics, curve))
+    return runs
+
+
+def _train(
+    job: Job, data: TUDataset, folds: Folds, resources: Resources
+) -> list[dict[str, list[float]]]:
+    """Train two networks per fold: on all of its training part, and on that less a tenth.
+
+    Curves over the epochs: ``loss``, ``train`` and ``test`` of the first, ``val`` and ``val_test``
+    of the second.
+    """
+    config: TUConfig = job.config
+    assert config.train is not None
+    ends = data.num_features, data.num_classes
+
+    def build(_: int) -> SIN | GIN:
+        if config.sin is not None:
+            return SIN(replace(config.sin, in_channels=ends[0], out_channels=ends[1]))
+        assert config.gin is not None
+        return GIN(replace(config.gin, in_channels=ends[0], out_channels=ends[1]))
+
+    held, whole, seeds = [], [], []
+    for seed in job.seeds:
+        for fold in job.folds:
+            train, test = folds.train[fold], folds.test[fold]
+            stay, val = hold_out(data.y[train])
+            held.append(Split(train[stay], train[val], test))
+            whole.append(Split(train, train[:0], test))
+            seeds.append(seed * FOLDS + fold)
+    splits = held + whole * config.whole
+    trained = train_folds(
+        data.complexes,
+        data.y,
+        splits,
+        build,
+        config.train,
+        seeds=seeds * (1 + config.whole),
+        device=resources.device,
+        tick=resources.tick,
+    )
+    curves = [{"val": t.curve["val"], "val_test": t.curve["test"]} for t in trained[: len(held)]]
+    for curve, t in zip(curves, trained[len(held) :], strict=False):
+        curve.update({name: t.curve[name] for name in ("loss", "train", "test")})
+    return curves
+
+
+EXPERIMENT = Experiment(
+    "tu", TUConfig, jobs, read, work, steps, table, figures, seeds=1, select=select
+)

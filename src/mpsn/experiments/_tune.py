@@ -1,0 +1,155 @@
+"""Search for settings: a grid, pruned again and again by validation inside the training data."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from mpsn.experiments._engine import run
+from mpsn.experiments._experiment import DataSets, Run, Table, by_row
+from mpsn.experiments._tu import EXPERIMENT, TUConfig
+from mpsn.experiments._tu_table import Score, stack
+from mpsn.training._config import ConfigError
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values to try in all combinations: those the paper tuned over (appendix F), and near ones."""
+
+    batch_size: tuple[int, ...] = (32, 128)
+    """Graphs in a mini-batch."""
+    hidden: tuple[int, ...] = (32, 64)
+    """Width of the layers."""
+    dropout: tuple[float, ...] = (0.0, 0.5)
+    """Dropout rate."""
+    dropout_position: tuple[Literal["before_sum", "after_sum"], ...] = ("after_sum", "before_sum")
+    """Position of dropout; only for SIN, and if the rate is not 0."""
+    lr: tuple[float, ...] = (0.01, 0.003, 0.001, 0.0005)
+    """Initial learning rate."""
+    decay_every: tuple[int, ...] = (20, 50)
+    """Number of epochs after which the learning rate drops."""
+    decay: tuple[float, ...] = (0.5, 0.9)
+    """Factor by which it drops."""
+    layers: tuple[int, ...] = (3, 4)
+    """Number of layers."""
+
+    def points(self, base: TUConfig) -> dict[str, TUConfig]:
+        """Return all settings by name; what is not searched stays as in ``base``."""
+        if base.train is None:
+            raise ConfigError(
+                f"Expected sin or gin to tune, got {base.model}; kernels select from their own "
+                f"rounds and costs in every run."
+            )
+        return dict(self._points(base))
+
+    def _points(self, base: TUConfig) -> Iterator[tuple[str, TUConfig]]:
+        for values in product(*asdict(self).values()):
+            v: dict[str, Any] = dict(zip(asdict(self), values, strict=True))
+            net = {key: v[key] for key in ("hidden", "dropout", "layers")}
+            name = f"l{v['layers']}-h{v['hidden']}-d{v['dropout']}"
+            if base.sin and v["dropout"]:
+                net["dropout_position"] = v["dropout_position"]
+                name += f"-{v['dropout_position']}"
+            name += f"-b{v['batch_size']}-lr{v['lr']}-x{v['decay']}-each{v['decay_every']}"
+            train = {key: v[key] for key in ("batch_size", "lr", "decay_every", "decay")}
+            point = replace(
+                base,
+                sin=base.sin and replace(base.sin, **net),
+                gin=base.gin and replace(base.gin, **net),
+                train=base.train and replace(base.train, **train),
+                whole=False,
+            )
+            yield name, point
+
+
+class Standing(NamedTuple):
+    """The last round some settings took part in, and their validation accuracy in percent there."""
+
+    name: str
+    config: TUConfig
+    epochs: int
+    val: Score
+
+
+def tune(
+    base: TUConfig,
+    grid: Grid,
+    *,
+    epochs: Sequence[int] = (10, 40, 160),
+    keep: int = 4,
+    out: Path = Path("runs/tu-tune"),
+    device: str = "cpu",
+    data: Path | None = None,
+    processes: int = 1,
+) -> list[Standing]:
+    """Train all settings for few epochs, the better ones for more, and so on (successive halving).
+
+    They are compared by the accuracy on a tenth of each fold's training part, which the networks
+    are not trained on; test folds are not used. Every training is recorded, so an interrupted
+    search resumes where it stopped.
+
+    Args:
+        base: Data set, folds, and all settings that are not searched.
+        grid: Values to try.
+        epochs: How long to train in each round; ascending.
+        keep: One in ``keep`` settings advances to the next round.
+        out: Folder of the records.
+        device: Device to compute on.
+        data: The user's folder of data sets.
+        processes: How many trainings run at a time.
+
+    Returns:
+        The settings, those of later rounds first, then by accuracy.
+    """
+    if not epochs or list(epochs) != sorted({*epochs}) or epochs[0] < 1 or keep < 2:
+        raise ConfigError(
+            f"Expected ascending numbers of epochs and keep >= 2, got {tuple(epochs)} and {keep}."
+        )
+    left, data_sets = grid.points(base), DataSets(EXPERIMENT, data)
+    done: dict[str, Standing] = {}
+    for many in epochs:
+        settings = {
+            name: replace(config, train=config.train and replace(config.train, epochs=many))
+            for name, config in left.items()
+        }
+        records, _ = run(
+            EXPERIMENT,
+            settings,
+            1,
+            out=out,
+            device=device,
+            data=data_sets,
+            processes=processes,
+        )
+        found = [
+            Standing(name, settings[name], many, _validation(runs))
+            for name, runs in by_row(records, settings).items()
+        ]
+        done.update({standing.name: standing for standing in found})
+        best = sorted(found, key=lambda s: -s.val.mean)[: -(-len(found) // keep)]
+        left = {s.name: left[s.name] for s in best}
+    return sorted(done.values(), key=lambda s: (-s.epochs, -s.val.mean))
+
+
+def _validation(runs: Sequence[Run]) -> Score:
+    """Return the accuracy over runs at the epoch of the best mean."""
+    curves = stack(runs, "val")
+    curves = curves.reshape(len(runs), curves.shape[-1])
+    at = curves[:, curves.mean(axis=0).argmax()]
+    return Score(float(at.mean()), float(at.std()))
+
+
+def ranking(standings: Sequence[Standing]) -> Table:
+    """Return the standings as a table."""
+    config = standings[0].config
+    return Table(
+        f"Search for settings of {config.model.upper()} on {config.dataset}",
+        ["settings", "epochs", "validation accuracy"],
+        [[s.name, str(s.epochs), str(s.val)] for s in standings],
+        [
+            "Accuracy in percent on a tenth of each fold's training part, mean ± standard "
+            "deviation over folds, at the epoch with the best mean. Put the best settings into a "
+            "config, then train and test them with `mpsn reproduce tu`."
+        ],
+    )

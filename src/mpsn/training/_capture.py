@@ -1,0 +1,48 @@
+"""Steps without the host: captured once as CUDA graphs, then replayed."""
+
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+import torch
+
+T = TypeVar("T")
+
+
+class Capture:
+    """Calls functions that read and write fixed tensors only; on a GPU, replays CUDA graphs.
+
+    The first call of a function with a key runs it, and captures it for the calls that follow. What
+    it returns is overwritten by the next call. On the CPU every call runs the function.
+
+    Args:
+        device: Where the functions run.
+        enabled: Whether to capture them if the device is a GPU.
+    """
+
+    def __init__(self, device: torch.device, enabled: bool = True) -> None:
+        self.enabled = enabled and device.type == "cuda"
+        self._graphs: dict[Hashable, tuple[torch.cuda.CUDAGraph, Any]] = {}
+        if self.enabled:
+            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            self._pool = torch.cuda.graph_pool_handle()
+
+    def stream(self) -> AbstractContextManager[object]:
+        """Return a context for all calls, and for all that happens between them."""
+        if not self.enabled:
+            return nullcontext()
+        self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+        return torch.cuda.stream(self._stream)
+
+    def __call__(self, function: Callable[..., T], *key: Hashable) -> T:
+        """Return ``function(*key)``; there is one graph for each function and key."""
+        if (function, key) in self._graphs:
+            graph, result = self._graphs[function, key]
+            graph.replay()
+            return result  # type: ignore[no-any-return]
+        result = function(*key)
+        if self.enabled:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+                self._graphs[function, key] = graph, function(*key)
+        return result

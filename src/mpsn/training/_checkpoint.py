@@ -1,0 +1,105 @@
+"""Trained models as files: an ``.npz`` of weights with a JSON config, and nothing that runs."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mpsn import __version__
+from mpsn._io import atomic_write, read_arrays
+from mpsn.errors import UNREADABLE, FileError, MPSNError, TooLargeError
+
+FORMAT = 1
+MAX_BYTES = 1 << 30  # of the arrays in a model
+TYPES = {"bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"}
+
+
+class ModelFile(NamedTuple):
+    """What a model file holds.
+
+    Attributes:
+        kind: Name of the estimator.
+        state: Its settings and what it learned, as plain values.
+        tensors: Weights and other tensors by name.
+    """
+
+    kind: str
+    state: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:
+    """Write a model, whole or not at all."""
+    meta = {"format": FORMAT, "mpsn": __version__, "kind": model.kind, "state": model.state}
+    try:
+        text = json.dumps(meta, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise MPSNError(
+            f"Expected settings and classes that JSON can hold, got {error}; use numbers or words."
+        ) from error
+    arrays: dict[str, Any] = {
+        name: tensor.detach().cpu().numpy() for name, tensor in model.tensors.items()
+    }
+    with atomic_write(path, what="a model") as file:
+        np.savez(file, meta=np.array(text), **arrays)
+
+
+def read_model(path: str | os.PathLike[str]) -> ModelFile:
+    """Read a model file, checking that it is one."""
+    if not Path(path).is_file():
+        raise FileError(f"Expected a model file at {path}, found none.")
+    try:
+        arrays = read_arrays(path, MAX_BYTES)
+        meta = json.loads(str(arrays.pop("meta", "")), parse_constant=_refuse)
+    except TooLargeError:
+        raise
+    except UNREADABLE as error:
+        raise damaged(path, error) from error
+    kinds = {"format": int, "mpsn": str, "kind": str, "state": dict}
+    if not isinstance(meta, dict) or any(type(meta.get(key)) is not kinds[key] for key in kinds):
+        raise damaged(path, "its config is of another kind")
+    if meta["format"] > FORMAT:
+        raise FileError(
+            f"Expected a model of format {FORMAT} or older in {path}, got format {meta['format']}, "
+            f"written by mpsn {meta['mpsn']:.20}; update mpsn to read it."
+        )
+    tensors = {}
+    for name, array in arrays.items():
+        if array.dtype.name not in TYPES or not array.dtype.isnative:
+            raise damaged(path, f"{name:.40} is of type {array.dtype!s:.40}")
+        if not np.isfinite(array).all():
+            raise FileError(f"Expected finite weights in {path}, got NaN or infinity in {name}.")
+        tensors[name] = torch.from_numpy(array)
+    return ModelFile(meta["kind"], meta["state"], tensors)
+
+
+def damaged(path: str | os.PathLike[str], reason: object) -> FileError:
+    """Return the error for a file that is no sound model."""
+    return FileError(
+        f"Expected a model written by save() at {path}, got a file that is damaged or of another "
+        f"kind ({reason!s:.200}); save it again."
+    )
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} in its config")
+
+
+def adopt_weights(model: torch.nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Give a model on the meta device its weights, which must fit exactly."""
+    wanted = model.state_dict()
+    if wanted.keys() != tensors.keys():
+        odd = sorted(wanted.keys() ^ tensors.keys())
+        raise FileError(f"expected other weights; {odd[0]} is missing or too many")
+    for name, tensor in tensors.items():
+        if (tensor.shape, tensor.dtype) != (wanted[name].shape, wanted[name].dtype):
+            raise FileError(
+                f"expected {name} of shape {tuple(wanted[name].shape)} and {wanted[name].dtype}, "
+                f"got {tuple(tensor.shape)} and {tensor.dtype}"
+            )
+    model.load_state_dict(tensors, assign=True)
+    model.eval()

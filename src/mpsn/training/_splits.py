@@ -1,0 +1,35 @@
+"""Samples to train on, and samples held out."""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def hold_out(y: Tensor, fraction: float = 0.1, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Hold out a part of the samples at random, of each class in proportion.
+
+    Of every class with at least two samples, at least one stays and at least one is held out.
+
+    Args:
+        y: Class of each sample, (n,) int64.
+        fraction: How much to hold out.
+        seed: Seed of the choice.
+
+    Returns:
+        Positions of the samples that stay, and of those held out, in ascending order.
+    """
+    n = len(y)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    order = order[y[order].argsort(stable=True)]
+    held = torch.zeros(n, dtype=torch.bool)
+    if fraction > 0:
+        every = torch.arange(math.ceil(n * fraction), dtype=torch.float64) / fraction
+        at = (every + 1e-9).long()
+        held[order[at[at < n]]] = True
+        for members in torch.split(order, torch.unique(y, return_counts=True)[1].tolist()):
+            if not held[members].any():
+                held[members[0]] = True
+            if held[members].all():
+                held[members[-1]] = False
+    return (~held).nonzero()[:, 0], held.nonzero()[:, 0]
