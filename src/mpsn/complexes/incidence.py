@@ -60,7 +60,7 @@ class Incidence:
     width: int | None = None
     ptr: Tensor | None = None
     sign: Tensor | None = None
-    _kept: dict[Any, Any] = field(default_factory=dict)
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         check_incidence(self)
@@ -140,7 +140,7 @@ class Incidence:
 
     @property
     def cofaces(self) -> Cofaces:
-        """The entries by face: the transpose."""
+        """The transpose, as entries grouped by face; found once."""
         return self._keep(("cofaces", False), lambda: Cofaces(*grouped(self.face, self.count)))  # type: ignore[no-any-return]
 
     @property
