@@ -29,7 +29,7 @@ FIELDS = ("_incidences", "_ptr", "_x", "_y", "_y_ptr", "_orientation")  # that h
 
 
 class Complex(PyGValue):
-    """Base of the complexes: a list of :class:`mpsn.complexes.Incidence` values, with what the cells carry.
+    """Base of the complexes: a list of incidences, and what the cells carry.
 
     Complexes are values: methods return new ones. A disjoint union of complexes is again a complex
     (:func:`mpsn.collate`); :meth:`batch` says which cell came from where. A complex moves with

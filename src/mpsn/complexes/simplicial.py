@@ -26,10 +26,10 @@ class SimplicialComplex(Complex):
     rows in another order.
 
     *Orientation.* By default every simplex is oriented by its ascending vertices, so that
-    ``faces(k)[s, i]`` enters the boundary of ``s`` with sign :math:`(-1)^i`. :meth:`~mpsn.complexes.complex.Complex.flip` turns
+    ``faces(k)[s, i]`` enters the boundary of ``s`` with sign :math:`(-1)^i`. ``flip`` turns
     simplices round.
 
-    A disjoint union of complexes is again a complex (:func:`mpsn.collate`); :meth:`~mpsn.complexes.complex.Complex.batch` tells
+    A disjoint union of complexes is again a complex (:func:`mpsn.collate`); ``batch`` tells
     which simplex came from where. Complexes are values: methods return new ones.
 
     Args:
