@@ -271,3 +271,20 @@ def test_layers_tell_their_sizes():
     assert "2, 3, max_dim=1" in repr(nn.SINConv(2, 3, 1))
     assert "2, 3, dim=2, signed=True" in repr(nn.OrientedConv(2, 3, dim=2))
     assert "degree=3" in repr(nn.SNNConv(2, 3, 3))
+
+
+@pytest.mark.parametrize("act", ["gelu", "leaky_relu", torch.sin, torch.nn.SiLU()])
+@pytest.mark.parametrize("norm", [False, True])
+def test_any_activation_by_name_or_itself(act, norm):
+    K = build([[0, 1, 2], [2, 3]])
+    xs = [torch.randn(n, 2) for n in K.counts]
+    layer = nn.SINConv(2, 3, 2, act=act, norm=norm)
+    function = act if callable(act) else getattr(torch.nn.functional, act)
+    out = layer(K, xs)
+    assert all(y.isfinite().all() for y in out)
+    k, B = 0, K.incidence(1)
+    dense = layer.message[k]
+    pairs = K.adjacency(0, "upper")
+    both = torch.cat([xs[0][pairs.sender], xs[1][pairs.shared]], 1)
+    right = torch.zeros(4, 2).index_add(0, pairs.receiver, function(dense(both)))
+    torch.testing.assert_close(layer.upper(k, xs[0], xs[1], B), right)
