@@ -169,6 +169,7 @@ def test_long_names(tmp_path):
 
 
 def test_figures(tmp_path):
+    before = plt.get_fignums()
     for name, start in (("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("plain", b"\x89PNG")):
         figure, _ = plt.subplots(figsize=(1, 1))
         save_figure(figure, tmp_path / name)
@@ -177,4 +178,4 @@ def test_figures(tmp_path):
     with pytest.raises(ValueError, match="xyz"):
         save_figure(plt.subplots(figsize=(1, 1))[0], tmp_path / "a.xyz")
     assert names(tmp_path) == ["a.png", "a.svg", "plain"]
-    assert not plt.get_fignums()
+    assert plt.get_fignums() == before
