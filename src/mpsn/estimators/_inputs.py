@@ -28,12 +28,9 @@ def prepare(
 ) -> tuple[ComplexDataset, FeatureRule]:
     """Read graphs, lift them, and give all simplices the mean features of their vertices.
 
-    Args:
-        graphs: networkx graphs, PyG ``Data``, complexes, paths of files of one graph each, or any
-            other kind that :func:`mpsn.clique_complex` takes.
-        max_dim: Largest dimension of a simplex.
-        rule: How vertex features are made. Defaults to what is found in these graphs.
-        wanted: Where to look for them.
+    ``graphs`` are networkx graphs, PyG ``Data``, complexes, paths of files of one graph each, or
+    anything that :func:`mpsn.clique_complex` takes. The ``rule`` for vertex features defaults to
+    what is found in these graphs, where ``wanted``.
     """
     read = [_open(graph) for graph in graphs]
     union = _lift(read, max_dim)

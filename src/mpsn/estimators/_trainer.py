@@ -56,11 +56,7 @@ class Ensemble(torch.nn.Module):
 
 
 class Trainer:
-    """Trains networks with the settings of an estimator, which are checked.
-
-    Attributes:
-        device: The device to train on.
-    """
+    """Trains networks with the settings of an estimator, which are checked."""
 
     def __init__(self, estimator: Any) -> None:
         check_settings(estimator, "epochs", "batch_size", "patience")

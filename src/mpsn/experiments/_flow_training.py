@@ -45,10 +45,7 @@ class Training:
 class OneByOne(torch.nn.Module):
     """Networks of any kind on one complex, called one after another like an ``EdgeFlowStack``.
 
-    Args:
-        nets: The networks, each called as ``net(K, h)`` with h of shape (n_1, N, F), or with a
-            union of complexes and h of shape (n_1, F).
-        K: The complex.
+    A network is called as ``net(K, h)`` with h of shape (n_1, N, F), or (n_1, F) for a union.
     """
 
     def __init__(self, nets: Sequence[torch.nn.Module], K: SimplicialComplex) -> None:
@@ -74,17 +71,10 @@ def train(
     seeds: Sequence[int],
     resources: Resources,
 ) -> list[Run]:
-    """Train one network per seed, and return the results.
+    """Train one network per seed on one orientation, and test it on those of the data.
 
     A seed fixes the initial weights and the order of the flows. Accuracies are in percent: in
     ``metrics``, of the trained network; on the curve, ``train`` is measured during the epoch.
-
-    Args:
-        make: Makes a network with random weights.
-        data: The flows; networks are trained on one orientation, and tested on those of the data.
-        training: How to train.
-        seeds: The seeds.
-        resources: The device, and a tick for each epoch.
     """
     device, nets = resources.device, []
     for seed in seeds:

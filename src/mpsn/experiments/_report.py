@@ -17,12 +17,7 @@ from mpsn.training._config import plain
 
 
 def sections(runs: Path) -> Iterator[tuple[str, Experiment, list[Record], int]]:
-    """Find the experiments recorded in a folder.
-
-    Yields:
-        The name, with ``-quick`` for small versions, the experiment, its records, and the number of
-        records left out because they are of older settings.
-    """
+    """Yield the name, experiment, records, and number of older records of what is in a folder."""
     for name in CATALOG:
         for section in (name, f"{name}-quick"):
             experiment = find(name)

@@ -18,7 +18,7 @@ class SideBySide:
         module: Holds the parameters of all classifiers.
         outputs: Computes logits and losses.
         y: The classes, (N,); position N in a mini-batch stands for no sample.
-        shape: Number M of classifiers and size B of a mini-batch.
+        shape: Number M of classifiers and size of a mini-batch.
         rate: From the number of an epoch to its learning rate.
         capture: Captures the steps on a GPU.
         dtype: Precision of the sums, and of the learning rate on a CPU.

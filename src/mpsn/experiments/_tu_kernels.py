@@ -40,12 +40,9 @@ def kernel_runs(
     """Fit a machine for every number of rounds and cost, on every fold asked for.
 
     The kernel is the cosine between two graphs' counts of colors over all rounds. Vertices start
-    with their labels, if the set has any.
-
-    Returns:
-        For each fold, over all pairs (rounds, cost), the accuracies ``test``, ``val``, by
-        cross-validation inside the training part, and ``val_test``, equal to ``test``: the selected
-        machine is fitted to the whole training part again.
+    with their labels, if the set has any. Accuracies over all pairs (rounds, cost): ``val``, by
+    cross-validation inside the training part, ``test``, and ``val_test``, equal to ``test``: the
+    selected machine is fitted to the whole training part again.
     """
     curves: list[dict[str, list[float]]] = [{"val": [], "test": []} for _ in which]
     y = data.y.numpy()

@@ -81,14 +81,13 @@ def train_folds(
     Args:
         dataset: The complexes, with features.
         y: Their classes, (N,) int64.
-        splits: What to train on, one per model.
+        splits: One per model.
         build: Makes the model for a split, after torch has been seeded with its seed.
         settings: How to train.
         seeds: One per split: for the weights, the order of the complexes, and dropout.
         device: Where to train.
         tick: Called with the number of epochs done since the last call, over all models.
-        together: How many models to train in one pass, if they take equally many steps. Defaults
-            to all on a GPU, and one on a CPU.
+        together: Number of models to train in one pass. Defaults to all on a GPU, one on a CPU.
         capture: Whether to capture the steps on a GPU.
     """
     _check(dataset, y, splits, seeds)

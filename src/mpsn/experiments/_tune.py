@@ -92,12 +92,12 @@ def tune(
     Args:
         base: Data set, folds, and all settings that are not searched.
         grid: Values to try.
-        epochs: How long to train in each round; ascending.
+        epochs: Number of epochs in each round; ascending.
         keep: One in ``keep`` settings advances to the next round.
         out: Folder of the records.
         device: Device to compute on.
         data: The user's folder of data sets.
-        processes: How many trainings run at a time.
+        processes: Number of trainings at a time.
 
     Returns:
         The settings, those of later rounds first, then by accuracy.

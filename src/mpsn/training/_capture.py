@@ -14,10 +14,6 @@ class Capture:
 
     The first call of a function with a key runs it, and captures it for the calls that follow. What
     it returns is overwritten by the next call. On the CPU every call runs the function.
-
-    Args:
-        device: Where the functions run.
-        enabled: Whether to capture them if the device is a GPU.
     """
 
     def __init__(self, device: torch.device, enabled: bool = True) -> None:

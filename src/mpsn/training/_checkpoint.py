@@ -19,13 +19,7 @@ TYPES = {"bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32
 
 
 class ModelFile(NamedTuple):
-    """What a model file holds.
-
-    Attributes:
-        kind: Name of the estimator.
-        state: Its settings and what it learned, as plain values.
-        tensors: Weights and other tensors by name.
-    """
+    """What a model file holds: the name of an estimator, its state as plain values, and tensors."""
 
     kind: str
     state: dict[str, Any]

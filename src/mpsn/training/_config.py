@@ -30,12 +30,9 @@ def load(kind: Callable[..., T], path: Path) -> T:
 
 
 def build(kind: Callable[..., T], values: object, where: str) -> T:
-    """Make an object from plain values, checking names and types.
+    """Make a dataclass, or another class with type hints, from plain values by name.
 
-    Args:
-        kind: A dataclass, or another class whose constructor has type hints.
-        values: Its arguments by name.
-        where: Where they come from, for error messages.
+    Names and types are checked; ``where`` the values come from is for error messages.
     """
     if not isinstance(values, dict):
         raise ConfigError(f"Expected settings by name in {where}, got {values!r:.40}.")

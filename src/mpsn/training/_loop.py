@@ -28,13 +28,10 @@ def fit(
         epochs: Largest number of epochs.
         batches: From the number of an epoch, 0, 1, ..., to its mini-batches.
         step: Takes a training step on a mini-batch.
-        evaluate: Called after each epoch.
+        evaluate: Called after each epoch; what it returns is returned for all epochs.
         schedule: Called with the number of each epoch before it begins, to set the learning rate.
-        stop: Told what ``evaluate`` returned; returns whether to stop.
+        stop: Returns whether to stop, given the last evaluation.
         tick: Called with the number of epochs done since the last call.
-
-    Returns:
-        What ``evaluate`` returned, for each epoch.
     """
     results = []
     for epoch in range(epochs):
@@ -51,17 +48,9 @@ def fit(
 
 
 class EarlyStopping:
-    """Stop when a loss has not fallen for some epochs, and return to the weights of the best one.
+    """Stop when a loss has not fallen for ``patience`` epochs; restore the weights of the best.
 
     The learning rate is halved when the loss has not fallen for a third as long.
-
-    Args:
-        module: The network.
-        optimizer: Its optimizer.
-        patience: How many epochs without a smaller loss to wait.
-
-    Attributes:
-        best: The epoch of the smallest loss so far.
     """
 
     def __init__(

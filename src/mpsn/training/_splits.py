@@ -7,17 +7,10 @@ from torch import Tensor
 
 
 def hold_out(y: Tensor, fraction: float = 0.1, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Hold out a part of the samples at random, of each class in proportion.
+    """Return the positions of samples that stay, and of a random part held out, both ascending.
 
-    Of every class with at least two samples, at least one stays and at least one is held out.
-
-    Args:
-        y: Class of each sample, (n,) int64.
-        fraction: How much to hold out.
-        seed: Seed of the choice.
-
-    Returns:
-        Positions of the samples that stay, and of those held out, in ascending order.
+    Each of the classes ``y``, (n,), is held out in proportion. Of every class with at least two
+    samples, at least one stays and at least one is held out.
     """
     n = len(y)
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
