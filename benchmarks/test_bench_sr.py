@@ -11,7 +11,7 @@ import torch
 from side_by_side import best
 from test_bench_complexes import gnp, gudhi_arrays
 
-from mpsn.datasets.strongly_regular import FAMILIES
+from mpsn.datasets._strongly_regular import FAMILIES
 from mpsn.experiments import sr
 from mpsn.experiments.configs import rows
 from mpsn.experiments.experiment import Job, Place

@@ -13,7 +13,7 @@ import torch
 
 from mpsn import clique_complexes
 from mpsn.datasets import named_graph, strongly_regular
-from mpsn.datasets.strongly_regular import FAMILIES
+from mpsn.datasets._strongly_regular import FAMILIES
 from mpsn.wl import TESTS, compare, kfwl, kwl, swl, wl
 
 # Pairs of graphs that SWL (boundary and upper, clique complexes) cannot tell apart, per family.

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from mpsn.complexes.graphs import as_graph
-from mpsn.datasets.folds import Folds
-from mpsn.datasets.tu import SETS
+from mpsn.datasets._folds import Folds
+from mpsn.datasets._tu import SETS
 from mpsn.errors import FileError
 from mpsn.experiments import configs, tu, tu_table
 from mpsn.experiments.configs import ConfigError

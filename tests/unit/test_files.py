@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from mpsn import clique_complex, clique_complexes
 from mpsn.complexes.arrays import read_arrays
-from mpsn.datasets import files, read_graphs
-from mpsn.datasets.files import READERS
+from mpsn.datasets import _files as files
+from mpsn.datasets import read_graphs
+from mpsn.datasets._files import READERS
 from mpsn.errors import FileError, TooLargeError
 from mpsn.testing import graphs
 

@@ -7,7 +7,7 @@ import torch
 from sklearn.model_selection import StratifiedKFold
 
 from mpsn.datasets import TU, tu_folds
-from mpsn.datasets.folds import hold_out, stratify
+from mpsn.datasets._folds import hold_out, stratify
 from mpsn.errors import FileError, MPSNError
 
 Y = torch.tensor([0] * 13 + [1] * 10)  # 23 graphs: folds of two leave three over

@@ -17,7 +17,7 @@ import scipy.sparse
 
 import mpsn
 from mpsn.datasets import ocean_drifters
-from mpsn.datasets.collections import read_collection
+from mpsn.datasets._collections import read_collection
 from mpsn.errors import MPSNError
 from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, load
 from mpsn.experiments import configs

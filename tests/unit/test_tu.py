@@ -12,7 +12,9 @@ import pytest
 import torch
 
 from mpsn import clique_complex, collate, lift_features
-from mpsn.datasets import TU, tu, tu_raw
+from mpsn.datasets import TU
+from mpsn.datasets import _tu as tu
+from mpsn.datasets import _tu_raw as tu_raw
 from mpsn.errors import FileError, MPSNError
 from tu_files import members, reddit_like, write_zip
 

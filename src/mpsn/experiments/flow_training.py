@@ -9,7 +9,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex, collate
-from mpsn.datasets.flows import FlowDataset
+from mpsn.datasets._flows import FlowDataset
 from mpsn.errors import MPSNError
 from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.experiments.experiment import Place, Run

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from mpsn.datasets import FlowDataset, ocean_drifters
-from mpsn.datasets.ocean import NAME
-from mpsn.datasets.sources import at_hand
+from mpsn.datasets._ocean import NAME
+from mpsn.datasets._sources import at_hand
 from mpsn.errors import MPSNError
 from mpsn.experiments.experiment import Experiment, Job, Place, Record, Run, Table
 from mpsn.experiments.flow_report import Row, accuracy_table, flow_figures

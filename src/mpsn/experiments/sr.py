@@ -19,7 +19,7 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes.graphs import Graph
 from mpsn.datasets import strongly_regular
-from mpsn.datasets.strongly_regular import FAMILIES, Parameters, locate_family
+from mpsn.datasets._strongly_regular import FAMILIES, Parameters, locate_family
 from mpsn.errors import FileError
 from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments.configs import ConfigError

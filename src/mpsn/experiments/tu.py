@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal, Self
 
 from mpsn.datasets import TU, Folds, TUDataset, tu_folds
-from mpsn.datasets.folds import FOLDS, hold_out
-from mpsn.datasets.tu import SETS, find_source
+from mpsn.datasets._folds import FOLDS, hold_out
+from mpsn.datasets._tu import SETS, find_source
 from mpsn.errors import FileError, did_you_mean
 from mpsn.experiments import configs
 from mpsn.experiments.configs import ConfigError

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex, packed
-from mpsn.datasets.sources import cache_folder, locate
-from mpsn.datasets.tu_raw import RawGraphs, holds, parse, read_members
+from mpsn.datasets._sources import cache_folder, locate
+from mpsn.datasets._tu_raw import RawGraphs, holds, parse, read_members
 from mpsn.errors import UNREADABLE, FileError, MPSNError
 from mpsn.lifting import clique_complex
 

@@ -113,7 +113,7 @@ def stratify(y: Tensor, parts: int, seed: int = 0) -> Tensor:
         seed: Of the order in which they are dealt out.
 
     Example:
-        >>> from mpsn.datasets.folds import stratify
+        >>> from mpsn.datasets._folds import stratify
         >>> part = stratify(torch.tensor([0, 0, 0, 0, 1, 1]), 2)
         >>> [part[:4].bincount().tolist(), part[4:].bincount().tolist()]
         [[2, 2], [1, 1]]
@@ -141,7 +141,7 @@ def hold_out(y: Tensor, train: Tensor, parts: int = 10, seed: int = 0) -> tuple[
         Positions that stay, and positions that are taken out.
 
     Example:
-        >>> from mpsn.datasets.folds import hold_out
+        >>> from mpsn.datasets._folds import hold_out
         >>> stay, out = hold_out(torch.arange(40) % 2, torch.arange(20))
         >>> len(stay), len(out)
         (18, 2)

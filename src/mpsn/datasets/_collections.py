@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from mpsn.complexes.graphs import Graph
-from mpsn.datasets.files import MAX_PARSED, READERS, iter_graphs
-from mpsn.datasets.tu_raw import RawGraphs, parse, read_members
+from mpsn.datasets._files import MAX_PARSED, READERS, iter_graphs
+from mpsn.datasets._tu_raw import RawGraphs, parse, read_members
 from mpsn.errors import UNREADABLE, FileError, did_you_mean
 
 ENDINGS = tuple(ending for ending in READERS if ending not in (".csv", ".txt"))  # inside folders

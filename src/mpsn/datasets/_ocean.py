@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.datasets.flows import FlowDataset, assemble
-from mpsn.datasets.sources import locate
+from mpsn.datasets._flows import FlowDataset, assemble
+from mpsn.datasets._sources import locate
 from mpsn.errors import UNREADABLE, FileError, MPSNError
 
 NAME = "ocean/dataBuoys.jld2"

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mpsn.complexes.graphs import Graph
-from mpsn.datasets.files import read_graphs
-from mpsn.datasets.named import Adjacency, chang, rook, shrikhande, switch, to_graph, triangular
-from mpsn.datasets.sources import locate
+from mpsn.datasets._files import read_graphs
+from mpsn.datasets._named import Adjacency, chang, rook, shrikhande, switch, to_graph, triangular
+from mpsn.datasets._sources import locate
 from mpsn.errors import FileError, GraphError
 from mpsn.lifting import clique_complexes
 from mpsn.wl import swl
