@@ -3,12 +3,14 @@
 import json
 import operator
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, SupportsIndex, overload
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mpsn.complexes.arrays import read_arrays
@@ -24,6 +26,7 @@ from mpsn.complexes.checks import (
     check_orientation,
 )
 from mpsn.complexes.complex import SimplicialComplex
+from mpsn.complexes.memory import check_vertices
 from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError
 
 FORMAT = 1
@@ -145,11 +148,10 @@ class ComplexDataset(Sequence[SimplicialComplex]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a dataset that :meth:`save` wrote, and check it as if it came from a stranger."""
+        """Read a dataset written by :meth:`save`; every part of the file is checked."""
         try:
             arrays = read_arrays(path)
-            meta = json.loads(str(arrays.pop("meta")))
-            parts = {name: torch.from_numpy(array) for name, array in arrays.items()}
+            meta = json.loads(str(arrays.pop("meta", "")))
         except FileNotFoundError as error:
             raise FileError(f"Expected a dataset at {path}, found no file.") from error
         except TooLargeError:
@@ -165,9 +167,9 @@ class ComplexDataset(Sequence[SimplicialComplex]):
                 f"read it with the mpsn version that wrote it."
             )
         try:
-            return cls(from_parts(parts, meta))
-        except UNREADABLE as error:
-            raise FileError(f"Expected a sound dataset in {path}; {error}") from error
+            return cls(from_parts(as_tensors(arrays), meta))
+        except (ComplexError, RecursionError) as error:
+            raise FileError(f"Expected a valid dataset in {path}; {error}") from error
 
 
 def _is_many(index: object) -> bool:
@@ -187,36 +189,59 @@ def to_parts(union: SimplicialComplex) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in named.items() if tensor is not None}
 
 
-def from_parts(parts: dict[str, Tensor], meta: dict[str, Any]) -> SimplicialComplex:
-    """Build a union from what :func:`to_parts` returned, or what a file says; checks it all."""
+def as_tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    """Return arrays from a file as tensors."""
+    try:
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+    except (TypeError, ValueError) as error:  # text, or numbers of another machine
+        raise ComplexError(f"Expected arrays of numbers, got others ({error}).") from error
 
-    def numbered(name: str, first: int = 0) -> list[Tensor | None]:
-        last = max((int(key[len(name) :]) for key in parts if key.startswith(name)), default=-1)
-        return [parts.get(f"{name}{k}") for k in range(first, last + 1)]
 
-    depth = len(numbered("faces_", 1))
-    faces = [as_index_table(parts[f"faces_{k}"], k + 1, f"faces_{k}") for k in range(1, depth + 1)]
-    ptr = [parts[f"ptr_{k}"].to(torch.int64) for k in range(len(faces) + 1)]
-    x, signs = numbered("x_"), numbered("signs_")
+def from_parts(parts: Mapping[str, Tensor], meta: Mapping[str, Any]) -> SimplicialComplex:
+    """Build a union from what :func:`to_parts` returned or a file holds; check every part."""
+    dims: dict[str, int] = {"faces": 0, "ptr": 0, "x": -1, "signs": -1}
+    for name in parts.keys() - {"y", "y_ptr"}:
+        kind, _, k = name.rpartition("_")
+        if kind not in dims or re.fullmatch(r"0|[1-9]\d{0,2}", k) is None:
+            raise ComplexError(f"Expected parts such as faces_1, ptr_0 and x_0, got {name!r:.40}.")
+        dims[kind] = max(dims[kind], int(k))
+    top = dims["faces"]
+    names = [f"faces_{k}" for k in range(1, top + 1)]
+    faces = [as_index_table(_part(parts, n), k, n) for k, n in enumerate(names, start=2)]
+    ptr = [_offsets(parts, f"ptr_{k}") for k in range(top + 1)]
+    x, signs = ([parts.get(f"{n}_{k}") for k in range(dims[n] + 1)] for n in ("x", "signs"))
     counts = [int(ptr[0][-1]), *map(len, faces)]
+    check_vertices(counts[0], ptr[0].device)
     check_face_tables(counts[0], faces)
     check_offsets(ptr, counts, faces)
     check_features(x, counts)
+    if any(s is not None and s.dtype != torch.int8 for s in signs):
+        raise ComplexError("Expected orientation signs of type int8, got others.")
     check_orientation(signs, counts)
     labels = _decode(meta.get("labels"))
     if labels is not None:
-        check_labels(labels, counts[0])
-    if "y" in parts:
-        check_offsets([parts["y_ptr"]], [len(parts["y"])], [])
-    return SimplicialComplex._trusted(
-        faces,
-        ptr,
-        x=x,
-        y=parts.get("y"),
-        y_ptr=parts.get("y_ptr"),
-        signs=[None if s is None else s.to(torch.int8) for s in signs],
-        labels=labels,
-    )
+        check_labels(labels if isinstance(labels, tuple) else (), counts[0])
+    y, y_ptr = parts.get("y"), None
+    if y is not None:
+        y_ptr = _offsets(parts, "y_ptr")
+        check_offsets([ptr[0], y_ptr], [counts[0], len(y) if y.dim() else -1], [])
+    return SimplicialComplex._trusted(faces, ptr, x=x, y=y, y_ptr=y_ptr, signs=signs, labels=labels)
+
+
+def _part(parts: Mapping[str, Tensor], name: str) -> Tensor:
+    if name not in parts:
+        raise ComplexError(f"Expected a part {name}, found none.")
+    return parts[name]
+
+
+def _offsets(parts: Mapping[str, Tensor], name: str) -> Tensor:
+    offsets = _part(parts, name)
+    if (offsets.dim(), offsets.dtype) != (1, torch.int64) or not len(offsets) or offsets.min() < 0:
+        raise ComplexError(
+            f"Expected {name} as a list of int64 from 0 on, got {offsets.dtype} of shape "
+            f"{tuple(offsets.shape)}."
+        )
+    return offsets
 
 
 def _encode(labels: object) -> object:
@@ -233,4 +258,8 @@ def _encode(labels: object) -> object:
 
 
 def _decode(labels: Any) -> Any:
-    return tuple(map(_decode, labels)) if isinstance(labels, list) else labels
+    if isinstance(labels, list):
+        return tuple(map(_decode, labels))
+    if labels is None or isinstance(labels, (str, int, float)):
+        return labels
+    raise ComplexError(f"Expected vertex labels as text or numbers, got {labels!r:.40}.")

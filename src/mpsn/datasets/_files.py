@@ -25,35 +25,36 @@ MAX_PARSED = 1 << 28  # of a file that becomes Python objects: GraphML, JSON and
 AnyGraph = Graph | nx.Graph  # type: ignore[type-arg]
 
 
-def read_graphs(path: str | os.PathLike[str]) -> list[Graph]:
-    """Read all graphs of a file, by its ending.
+def read_graphs(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> list[Graph]:
+    """Read all graphs in a file; the format follows from the file name extension.
 
     ================================ ===========================================================
-    ``.g6 .graph6 .s6 .sparse6``     one graph a line
-    ``.edgelist .edges .txt .csv``   one edge a line: two names, then anything; a single name is
-                                     an isolated vertex; ``#`` and ``%`` start comments; a CSV
-                                     of numbers may have a first line of names
+    ``.g6 .graph6 .s6 .sparse6``     one graph per line
+    ``.edgelist .edges .txt .csv``   one edge per line: two names, the rest is ignored; a single
+                                     name is an isolated vertex; ``#`` and ``%`` start comments;
+                                     a CSV of numbers may have a header
     ``.graphml``                     GraphML, without a DOCTYPE
-    ``.json``                        networkx node-link data, of one graph or a list of graphs
+    ``.json``                        networkx node-link data: one graph or a list of graphs
     ``.npz``                         a scipy sparse matrix, or arrays edge_index and num_nodes
     ================================ ===========================================================
 
-    Vertices with other names than 0, 1, ... keep them as ``labels``. Files of more than 1 GiB, or
-    256 MiB for edge lists, GraphML and JSON, are refused.
+    Vertices with names other than 0, 1, ... keep them as ``labels``.
 
     Args:
         path: The file.
+        max_bytes: Largest size of the file, and of the arrays in an ``.npz``. Defaults to 1 GiB,
+            or 256 MiB for edge lists, GraphML and JSON.
 
     Returns:
-        Graphs that :func:`mpsn.clique_complex` takes.
+        Graphs to pass to :func:`mpsn.clique_complex`.
     """
-    return [as_graph(graph) for graph in iter_graphs(path)]
+    return [as_graph(graph) for graph in iter_graphs(path, max_bytes)]
 
 
-def iter_graphs(path: str | os.PathLike[str]) -> Iterator[AnyGraph]:
-    """Read the graphs of a file one by one, as :func:`read_graphs` does.
+def iter_graphs(path: str | os.PathLike[str], max_bytes: int | None = None) -> Iterator[AnyGraph]:
+    """Read the graphs in a file one by one, as :func:`read_graphs` does.
 
-    Those of GraphML and JSON come as networkx graphs, with all their attributes.
+    Graphs from GraphML and JSON are networkx graphs with all their attributes.
     """
     path = Path(path)
     reader = READERS.get(path.suffix.lower())
@@ -62,33 +63,36 @@ def iter_graphs(path: str | os.PathLike[str]) -> Iterator[AnyGraph]:
             f"Expected a graph file ending in {', '.join(READERS)}, got {path.name!r}; "
             f"rename or convert it."
         )
-    _check_file(path, MAX_PARSED if reader in (_edge_list, _graphml, _json) else MAX_BYTES)
+    if max_bytes is None:
+        max_bytes = MAX_PARSED if reader in (_edge_list, _graphml, _json) else MAX_BYTES
+    _check_file(path, max_bytes)
     number = 0
     try:
-        for number, graph in enumerate(reader(path), start=1):  # noqa: B007
+        graphs = _npz(path, max_bytes) if reader is _npz else reader(path)
+        for number, graph in enumerate(graphs, start=1):  # noqa: B007
             yield graph
     except TooLargeError:
         raise
-    except (*UNREADABLE, nx.NetworkXException, expat.ExpatError) as error:
+    except UNREADABLE as error:
         reason = f"{type(error).__name__}: {error}"
         raise FileError(
-            f"Expected a sound {path.suffix} file, got {path}, which is damaged or of another "
+            f"Expected a valid {path.suffix} file, got {path}, which is damaged or of another "
             f"kind ({reason:.200}); check where it came from."
         ) from error
     if not number:
         raise FileError(f"Expected at least one graph in {path}, got none; is the file empty?")
 
 
-def _check_file(path: Path, most: int) -> None:
+def _check_file(path: Path, max_bytes: int) -> None:
     if not path.exists():
         raise FileError(f"Expected a graph file at {path}, found none.")
     if not path.is_file():
-        kind = "a folder" if path.is_dir() else "no plain file"
+        kind = "a folder" if path.is_dir() else "a pipe or device"
         raise FileError(f"Expected a graph file at {path}, got {kind}.")
-    if (size := path.stat().st_size) > most:
+    if (size := path.stat().st_size) > max_bytes:
         raise TooLargeError(
-            f"Expected a {path.suffix} file of at most {most:,} bytes, got {path} of {size:,}; "
-            f"split it."
+            f"Expected a {path.suffix} file of at most {max_bytes:,} bytes, got {path} of "
+            f"{size:,}; split it, or raise max_bytes."
         )
 
 
@@ -98,7 +102,7 @@ def _graph6(path: Path) -> Iterator[Graph]:
         pairs = n * (n - 1) // 2
         if len(bits) != (pairs + 5) // 6 * 6:
             raise GraphError(f"expected {pairs} bits for {n} vertices, got {len(bits)}")
-        # Bit p says whether i < j are joined, the pairs ordered by j, then i.
+        # Bit p tells whether i < j are adjacent; pairs are ordered by j, then i.
         p = np.flatnonzero(bits[:pairs])
         j = ((1 + np.sqrt(1.0 + 8.0 * p)) // 2).astype(np.int64)
         yield Graph(torch.from_numpy(np.stack([p - j * (j - 1) // 2, j])), n)
@@ -132,15 +136,15 @@ def _lines(path: Path, header: bytes) -> Iterator[bytes]:
 
 
 def _size_and_bits(line: bytes) -> tuple[int, NDArray[np.uint8]]:
-    """Split a line of graph6 or sparse6: the number of vertices, then bits, six a character."""
+    """Split a line of graph6 or sparse6 into the number of vertices and bits, six per character."""
     values = np.frombuffer(line, np.uint8) - 63
-    if not len(values) or values.max() > 63:
-        raise GraphError(f"expected characters from ? to ~, got {line[:20]!r}")
-    start, size = (0, 1) if values[0] < 63 else (1, 3) if values[1] < 63 else (2, 6)
-    digits = values[start : start + size].tolist()
-    n = sum(digit << 6 * i for i, digit in enumerate(reversed(digits)))
-    bits = (values[start + size :, None] >> np.arange(5, -1, -1)) & 1
-    return n, bits.astype(np.uint8).reshape(-1)
+    start, size = (2, 6) if line.startswith(b"~~") else (1, 3) if line.startswith(b"~") else (0, 1)
+    if len(values) < start + size or values.max() > 63:
+        raise GraphError(f"expected a size and edges in characters from ? to ~, got {line[:20]!r}")
+    n = 0
+    for digit in values[start : start + size].tolist():
+        n = n << 6 | digit
+    return n, np.unpackbits(values[start + size :, None], axis=1)[:, 2:].reshape(-1)
 
 
 def _edge_list(path: Path) -> Iterator[Graph]:
@@ -149,20 +153,23 @@ def _edge_list(path: Path) -> Iterator[Graph]:
     for number, line in enumerate(text.splitlines(), start=1):
         words = re.split(r"[\s,;]+", re.split("[#%]", line)[0].strip())
         if "\0" in line:
-            raise ValueError(f"line {number} is not text")
+            raise GraphError(f"line {number} is not text")
         if words[0]:
             rows.append((words[0], words[1] if len(words) > 1 else words[0]))
     if path.suffix.lower() == ".csv" and rows and not _are_numbers(rows[:1]):
         rows = rows[1:] if _are_numbers(rows[1:]) else rows  # names of columns
     if not rows:
         return
-    names = np.array(rows)
-    names = names.astype(np.int64) if _are_numbers(rows) else names
-    unique, ends = np.unique(names, return_inverse=True)
-    edges = torch.from_numpy(ends.reshape(-1, 2).T.astype(np.int64))
-    labels = tuple(unique.tolist())
+    labels: tuple[Any, ...]
+    if _are_numbers(rows):
+        unique, inverse = np.unique(np.array(rows).astype(np.int64), return_inverse=True)
+        labels, ends = tuple(unique.tolist()), torch.from_numpy(inverse.reshape(-1, 2))
+    else:
+        labels = tuple(sorted({name for row in rows for name in row}))
+        position = {name: i for i, name in enumerate(labels)}
+        ends = torch.tensor([[position[u], position[v]] for u, v in rows])
     plain = labels == tuple(range(len(labels)))
-    yield Graph(edges, len(labels), labels=None if plain else labels)
+    yield Graph(ends.T, len(labels), labels=None if plain else labels)
 
 
 def _are_numbers(rows: list[tuple[str, str]]) -> bool:
@@ -173,12 +180,12 @@ def _graphml(path: Path) -> Iterator[AnyGraph]:
     content = path.read_bytes()
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _refuse_doctype
-    parser.Parse(content, True)
-    yield nx.read_graphml(io.BytesIO(content))
+    _by_library(parser.Parse, content, True)
+    yield _by_library(nx.read_graphml, io.BytesIO(content))
 
 
 def _refuse_doctype(*_: object) -> None:
-    """GraphML needs none, and entities can blow up a small file or name other files."""
+    """GraphML needs no DOCTYPE, and entities can blow up a small file or name other files."""
     raise GraphError("expected GraphML without a DOCTYPE, got one; delete it")
 
 
@@ -189,28 +196,62 @@ def _json(path: Path) -> Iterator[AnyGraph]:
             raise GraphError(
                 "expected node-link data, with nodes and links; write it with nx.node_link_data"
             )
-        yield nx.node_link_graph(data, edges="links" if "links" in data else "edges")
+        edges = "links" if "links" in data else "edges"
+        yield _by_library(nx.node_link_graph, data, edges=edges)
 
 
-def _npz(path: Path) -> Iterator[Graph]:
-    arrays = read_arrays(path, MAX_BYTES)
+def _by_library(read: Callable[..., Any], *arguments: object, **options: object) -> Any:
+    """Call a reader of another library, which may raise many types of errors on bad content."""
+    try:
+        return read(*arguments, **options)
+    except LIBRARY_ERRORS as error:
+        raise GraphError(f"{type(error).__name__}: {error}") from error
+
+
+LIBRARY_ERRORS = (
+    nx.NetworkXException,
+    expat.ExpatError,
+    SyntaxError,  # of the XML reader
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+)
+
+
+def _npz(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Graph]:
+    arrays = read_arrays(path, max_bytes)
     if "edge_index" in arrays:
-        edges = torch.from_numpy(arrays["edge_index"])
-        nodes = int(arrays["num_nodes"]) if "num_nodes" in arrays else int(edges.max()) + 1
-        yield as_graph((edges, nodes))
-        return
-    if "format" not in arrays:
+        edges, nodes = arrays["edge_index"], arrays.get("num_nodes")
+        if edges.size and edges.dtype.kind not in "iu":
+            raise GraphError(f"expected edge_index of integers, got {edges.dtype}")
+        if nodes is not None and nodes.size != 1:
+            raise GraphError(f"expected num_nodes as one integer, got shape {nodes.shape}")
+        yield as_graph((edges, int(edges.max()) + 1 if nodes is None else nodes.item()))
+    elif "format" in arrays:
+        yield as_graph(_sparse_matrix(arrays))
+    else:
         raise GraphError(
-            f"Expected a sparse matrix, or arrays edge_index and num_nodes, got arrays "
+            f"expected a sparse matrix, or arrays edge_index and num_nodes, got arrays "
             f"{', '.join(arrays)}"
         )
+
+
+def _sparse_matrix(arrays: dict[str, NDArray[Any]]) -> Any:
     kind = bytes(arrays["format"]).rstrip(b"\0")
     if kind not in (b"csr", b"csc", b"coo"):  # others can say little and mean a lot of memory
-        raise GraphError(f"Expected a sparse matrix of format csr, csc or coo, got {kind!r:.40}")
-    matrix: Any = scipy.sparse.load_npz(path)
+        raise GraphError(f"expected a sparse matrix in csr, csc or coo format, got {kind!r:.40}")
+    names = ("row", "col") if kind == b"coo" else ("indices", "indptr")
+    for name, types in {"data": "biufc", "shape": "iu", names[0]: "iu", names[1]: "iu"}.items():
+        if name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in types:
+            raise GraphError(f"expected a list of numbers {name}, got none")
+    data, at = arrays["data"], tuple(arrays[name] for name in names)
+    build = getattr(scipy.sparse, f"{kind.decode()}_array")
+    content = (data, at) if kind == b"coo" else (data, *at)
+    matrix = _by_library(build, content, shape=tuple(arrays["shape"].tolist()))
     if kind != b"coo":
         matrix.check_format(full_check=True)  # else indices out of range would be followed
-    yield as_graph(matrix)
+    return matrix
 
 
 READERS: dict[str, Callable[[Path], Iterator[AnyGraph]]] = {
