@@ -176,7 +176,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError("No space left on device")
 
     monkeypatch.setattr(np, "savez", full_disk)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(FileError, match="No space"):
         packed[:1].save(path)
     assert ComplexDataset.load(path) == packed
     assert [p.name for p in tmp_path.iterdir()] == ["data.npz"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpsn import clique_complex, clique_complexes
-from mpsn.complexes.arrays import read_arrays
+from mpsn._io import read_arrays
 from mpsn.datasets import read_graphs
 from mpsn.datasets._files import READERS
 from mpsn.errors import FileError, TooLargeError

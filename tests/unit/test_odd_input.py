@@ -153,7 +153,7 @@ def test_tables_are_copied_in():
 
 
 def test_saving(dataset, tmp_path):
-    with pytest.raises(FileError, match=r"a folder .*nowhere to save to, found none"):
+    with pytest.raises(FileError, match=r"got no folder .*nowhere; create it"):
         dataset.save(tmp_path / "nowhere" / "data.npz")
     half = ComplexDataset([TRIANGLE.replace(x=[torch.ones(3, 1, dtype=torch.bfloat16)])])
     with pytest.raises(ComplexError, match="x_0 in a type of numpy's, got bfloat16"):

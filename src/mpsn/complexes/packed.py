@@ -5,7 +5,6 @@ import operator
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self, SupportsIndex, overload
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn.complexes.arrays import read_arrays
+from mpsn._io import atomic_write, read_arrays
 from mpsn.complexes.batching import collate, cut_table, split, take
 from mpsn.complexes.checks import (
     INTEGERS,
@@ -126,9 +125,6 @@ class ComplexDataset(Sequence[SimplicialComplex]):
 
         Plain arrays and JSON, no pickle. Vertex labels must be numbers, strings or tuples of them.
         """
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise FileError(f"Expected a folder {target.parent} to save to, found none; make it.")
         arrays: dict[str, Any] = {}
         for name, tensor in to_parts(self.union).items():
             if tensor.dtype == torch.bfloat16:
@@ -138,13 +134,8 @@ class ComplexDataset(Sequence[SimplicialComplex]):
             arrays[name] = tensor.detach().cpu().numpy()
         meta = {"format": FORMAT, "labels": _encode(self.union.vertex_labels)}
         arrays["meta"] = np.array(json.dumps(meta))
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            with temporary.open("wb") as file:
-                np.savez(file, **arrays)
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with atomic_write(path, what="a dataset") as file:
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

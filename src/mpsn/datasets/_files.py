@@ -15,7 +15,7 @@ import scipy.sparse
 import torch
 from numpy.typing import NDArray
 
-from mpsn.complexes.arrays import read_arrays
+from mpsn._io import read_arrays
 from mpsn.complexes.graphs import Graph, as_graph
 from mpsn.errors import UNREADABLE, FileError, GraphError, TooLargeError
 

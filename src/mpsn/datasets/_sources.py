@@ -6,7 +6,12 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from mpsn._io import atomic_write
 from mpsn.errors import FileError
+
+
+class MissingDataError(FileError):
+    """A data set without a local copy that could not be downloaded either."""
 
 
 def cache_folder() -> Path:
@@ -37,18 +42,19 @@ def locate(
         content = _download(name, url)
         found = hashlib.sha256(content).hexdigest()
         if callable(sha256):
-            sha256(content)
+            try:
+                sha256(content)
+            except FileError as error:
+                raise MissingDataError(str(error)) from error
         elif found != sha256:
-            raise FileError(
+            raise MissingDataError(
                 f"Expected {url} with SHA-256 {sha256}, got {found}; the file has changed or the "
                 f"download is broken. Get a good copy and put it at DIR/{name}, then pass data=DIR "
                 f"or set MPSN_DATA=DIR."
             )
         path = cache_folder() / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        with atomic_write(path, what="a download", parents=True) as file:
+            file.write(content)
     return path
 
 
@@ -65,7 +71,7 @@ def _download(name: str, url: str) -> bytes:
             content: bytes = answer.read()
             return content
     except OSError as error:
-        raise FileError(
+        raise MissingDataError(
             f"Expected to download {url}, got {error}; download it on another machine and put it "
             f"at DIR/{name}, then pass data=DIR or set MPSN_DATA=DIR."
         ) from error

@@ -148,7 +148,7 @@ def _cached(name: str, source: Path) -> SimplicialComplex:
     with suppress(*UNREADABLE):
         return _load(path)
     union = lift(parse(name, members), SETS[name])
-    with suppress(OSError):  # a cache that cannot be written to is no reason to stop
+    with suppress(OSError, FileError):  # a cache that cannot be written to is no reason to stop
         path.parent.mkdir(parents=True, exist_ok=True)
         ComplexDataset(union).save(path)
     return union

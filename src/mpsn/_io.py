@@ -1,0 +1,169 @@
+"""Files: written whole or not at all, and arrays from files that strangers may have made."""
+
+import io
+import math
+import os
+import secrets
+import stat
+import warnings
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from mpsn.errors import FileError, TooLargeError
+
+READ_HEADER = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+OPEN_FILES = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+
+
+@contextmanager
+def atomic_write(
+    path: str | os.PathLike[str],
+    mode: Literal["w", "wb"] = "wb",
+    *,
+    what: str = "a file",
+    parents: bool = False,
+) -> Iterator[IO[Any]]:
+    """Open a file that takes its place at ``path`` when the block ends without an error.
+
+    The content goes to a new file in the same folder, which is flushed to the disk and then
+    renamed, so that readers see either the old file or the whole new one. On any error the old file
+    stays and the new one is removed. Permissions of an existing file are kept. Devices and pipes,
+    such as ``/dev/stdout``, are written to directly.
+
+    Args:
+        path: The file; a link is followed.
+        mode: ``"w"`` for UTF-8 text, ``"wb"`` for bytes.
+        what: What is written, for error messages.
+        parents: Whether to create missing folders.
+    """
+    text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": ""}
+    try:
+        if _is_special(Path(path)):
+            with Path(path).open(mode, **text) as file:
+                yield file
+            return
+        target = Path(os.path.realpath(path))
+        if parents:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        elif not target.parent.is_dir():
+            raise FileError(
+                f"Expected to write {what} to {path}, got no folder {target.parent}; create it."
+            )
+        if target.is_dir():
+            raise FileError(
+                f"Expected to write {what} to {path}, got a folder of that name; choose another."
+            )
+        kept = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        part = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        number = os.open(part, flags, 0o666 if kept is None else kept)
+        try:
+            with os.fdopen(number, mode, **text) as file:
+                if kept is not None:
+                    part.chmod(kept)
+                yield file
+                file.flush()
+                os.fsync(number)
+            part.replace(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise FileError(
+            f"Expected to write {what} to {path}, got {error}; free space on the disk, make the "
+            f"folder writable, or choose another."
+        ) from error
+
+
+def _is_special(path: Path) -> bool:
+    """Return whether a path is a device, a pipe, or another name of a file that is open already."""
+    if str(path.absolute()).startswith(OPEN_FILES):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def save_figure(figure: Any, path: Path, *, dpi: int = 150, parents: bool = False) -> None:
+    """Write a matplotlib figure in the format of the path's ending, PNG without one; close it."""
+    from matplotlib import pyplot as plt
+
+    try:
+        with atomic_write(path, what="a picture", parents=parents) as file:
+            figure.savefig(file, format=path.suffix[1:] or "png", dpi=dpi, bbox_inches="tight")
+    finally:
+        plt.close(figure)
+
+
+def read_arrays(path: str | os.PathLike[str], most: int | None = None) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an ``.npz`` file: no pickle, and no more memory than allowed.
+
+    Args:
+        path: The file.
+        most: Largest size of all arrays together in bytes, checked before anything is unpacked.
+            Defaults to three quarters of the free memory.
+    """
+    limit = psutil.virtual_memory().available * 3 // 4 if most is None else most
+    arrays: dict[str, NDArray[Any]] = {}
+    with BoundedFile(path) as raw, zipfile.ZipFile(raw) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+        if size > limit:
+            raise TooLargeError(
+                f"Expected arrays of at most {limit:,} bytes in {path}, got {size:,}; "
+                f"check where the file came from."
+            )
+        for member in archive.infolist():
+            name = member.filename.removesuffix(".npy")
+            if name == member.filename or name in arrays:
+                raise FileError(
+                    f"Expected arrays, each once, in {path}, got {member.filename!r:.60}."
+                )
+            check_member(member, path)
+            arrays[name] = _parse(archive.read(member), path)  # no more than the size just checked
+    return arrays
+
+
+class BoundedFile(io.FileIO):
+    """A file for readers that trust sizes in it: allocates no more than there is to read."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read at most ``size`` bytes."""
+        rest = max(0, os.fstat(self.fileno()).st_size - self.tell())
+        return super().read(rest if size is None or size < 0 else min(size, rest)) or b""
+
+
+def check_member(member: zipfile.ZipInfo, path: object) -> None:
+    """Refuse files in a zip archive that are encrypted or of a rare kind."""
+    plain = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if member.flag_bits & 1 or member.compress_type not in plain:
+        raise FileError(f"Expected files stored or deflated in {path}, got {member!r:.80}.")
+
+
+def _parse(content: bytes, path: str | os.PathLike[str]) -> NDArray[Any]:
+    """Return the array of an ``.npy`` file: numbers or text."""
+    file = io.BytesIO(content)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # odd headers are refused all the same
+            shape, by_columns, dtype = READ_HEADER[np.lib.format.read_magic(file)](file)
+    except Exception as error:  # numpy evaluates the header, so any kind of error may come out
+        raise FileError(f"Expected an array in {path}, got {error!s:.200}.") from error
+    if dtype.kind not in "biufcSU":
+        raise FileError(f"Expected numbers or text in {path}, got {dtype!s:.40}.")
+    count, start = math.prod(shape), file.tell()
+    if min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - start:
+        raise FileError(f"Expected an array of shape {shape!s:.40} in {path}, got another size.")
+    flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
+    array: NDArray[Any] = flat.reshape(shape, order="F" if by_columns else "C").copy()
+    if array.dtype.kind == "U":  # Python's own functions break on numbers that are no characters
+        codes = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        if np.frombuffer(array.tobytes(), codes).max(initial=0) > 0x10FFFF:
+            raise FileError(f"Expected text in {path}, got numbers that are no characters.")
+    return array
