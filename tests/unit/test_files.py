@@ -152,7 +152,7 @@ def test_arrays_in_an_npz(tmp_path):
 @pytest.mark.parametrize("suffix", READERS)
 def test_empty_and_missing_files(tmp_path, suffix):
     path = tmp_path / f"graph{suffix}"
-    with pytest.raises(FileError, match="found none"):
+    with pytest.raises(FileError, match="got nothing"):
         read_graphs(path)
     path.write_bytes(b"")
     with pytest.raises(FileError, match="Expected"):

@@ -127,24 +127,45 @@ def test_memory_is_measured_file_by_file(tmp_path):
         survives(trusting, tmp_path / "size.txt", b"size 1\n")
 
 
+def tu_archive(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("TOY/TOY_A.txt", "1, 2\n2, 1\n2, 3\n1, 3\n4, 5\n")
+        archive.writestr("TOY/TOY_graph_indicator.txt", "1\n1\n1\n2\n2\n")
+        archive.writestr("TOY/TOY_graph_labels.txt", "-1\n1\n")
+        archive.writestr("TOY/TOY_node_labels.txt", "7\n8\n7\n9\n9\n")
+
+
+OURS = {  # what restores the content of a file, and how a user reads the file
+    "graph.g6": ("mpsn.datasets._files.Graph", mpsn.read_graphs),
+    "graph.s6": ("mpsn.datasets._files.Graph", mpsn.read_graphs),
+    "graph.edgelist": ("mpsn.datasets._files.Graph", mpsn.read_graphs),
+    "graph.json": ("mpsn.datasets._files.as_graph", mpsn.read_graphs),
+    "graph.graphml": ("mpsn.datasets._files.as_graph", mpsn.read_graphs),
+    "data.npz": ("mpsn.complexes.packed.check_offsets", mpsn.ComplexDataset.load),
+    "TOY.zip": ("mpsn.datasets._collections.split_raw", lambda p: list(read_collection([p]))),
+    "labels.csv": ("mpsn.datasets._collections._typed", lambda p: read_collection([p.parent])),
+}
+
+
 @pytest.mark.parametrize("error", [AttributeError, TypeError])
-def test_errors_of_our_own_are_not_blamed_on_the_file(tmp_path, monkeypatch, error):
-    """A bug in code that restores what was read comes out as it is."""
+@pytest.mark.parametrize("name", OURS)
+def test_a_bug_of_ours_is_not_a_damaged_file(tmp_path, monkeypatch, name, error):
+    path, (restoring, read) = tmp_path / name, OURS[name]
+    nx.write_graph6(nx.path_graph(3), tmp_path / "a.g6")
+    if name == "data.npz":
+        mpsn.clique_complexes([nx.path_graph(3)]).save(path)
+    elif name == "TOY.zip":
+        tu_archive(path)
+    else:
+        path.write_bytes(content_of(path))
+    read(path)
 
     def bug(*_, **__):
         raise error("a bug")
 
-    graph, data, model = tmp_path / "a.g6", tmp_path / "data.npz", tmp_path / "model.mpsn"
-    nx.write_graph6(nx.path_graph(3), graph)
-    mpsn.clique_complexes([nx.path_graph(3)]).save(data)
-    for suffix in (".g6", ".s6", ".edgelist", ".npz"):
-        with monkeypatch.context() as patch:
-            patch.setattr(_files, "Graph", bug)
-            patch.setattr(_files, "as_graph", bug)
-            path = tmp_path / f"graph{suffix}"
-            path.write_bytes(content_of(path))
-            with pytest.raises(error, match="a bug"):
-                list(iter_graphs(path))
+    monkeypatch.setattr(restoring, bug)
+    with pytest.raises(error, match="a bug"):
+        read(path)
 
 
 def read_and_lift(path):
@@ -198,11 +219,7 @@ def test_datasets_of_complexes(tmp_path):
 
 def test_tu_archives(tmp_path):
     path = tmp_path / "TOY.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("TOY/TOY_A.txt", "1, 2\n2, 1\n2, 3\n1, 3\n4, 5\n")
-        archive.writestr("TOY/TOY_graph_indicator.txt", "1\n1\n1\n2\n2\n")
-        archive.writestr("TOY/TOY_graph_labels.txt", "-1\n1\n")
-        archive.writestr("TOY/TOY_node_labels.txt", "7\n8\n7\n9\n9\n")
+    tu_archive(path)
     survives(lambda p: list(read_collection([p])), path, path.read_bytes(), zipped=True)
 
 

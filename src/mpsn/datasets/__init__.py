@@ -1,4 +1,4 @@
-"""Graphs and data sets, from files or made."""
+"""Graphs and data sets: read from files, downloaded, or constructed."""
 
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows

@@ -23,6 +23,8 @@ MAX_BYTES = 1 << 30  # of a file, and of the arrays in one
 MAX_PARSED = 1 << 28  # of a file that becomes Python objects: GraphML, JSON and edge lists
 
 AnyGraph = Graph | nx.Graph  # type: ignore[type-arg]
+XML_ERRORS = (expat.ExpatError, SyntaxError)
+LIBRARY_ERRORS = (nx.NetworkXException, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
 def read_graphs(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> list[Graph]:
@@ -65,7 +67,7 @@ def iter_graphs(path: str | os.PathLike[str], max_bytes: int | None = None) -> I
         )
     if max_bytes is None:
         max_bytes = MAX_PARSED if reader in (_edge_list, _graphml, _json) else MAX_BYTES
-    _check_file(path, max_bytes)
+    check_file(path, max_bytes, "a graph file")
     number = 0
     try:
         graphs = _npz(path, max_bytes) if reader is _npz else reader(path)
@@ -83,12 +85,11 @@ def iter_graphs(path: str | os.PathLike[str], max_bytes: int | None = None) -> I
         raise FileError(f"Expected at least one graph in {path}, got none; is the file empty?")
 
 
-def _check_file(path: Path, max_bytes: int) -> None:
-    if not path.exists():
-        raise FileError(f"Expected a graph file at {path}, found none.")
+def check_file(path: Path, max_bytes: int, what: str) -> None:
+    """Raise unless a path is that of a file that is not too large."""
     if not path.is_file():
-        kind = "a folder" if path.is_dir() else "a pipe or device"
-        raise FileError(f"Expected a graph file at {path}, got {kind}.")
+        kind = "a folder" if path.is_dir() else "a pipe or device" if path.exists() else "nothing"
+        raise FileError(f"Expected {what} at {path}, got {kind}.")
     if (size := path.stat().st_size) > max_bytes:
         raise TooLargeError(
             f"Expected a {path.suffix} file of at most {max_bytes:,} bytes, got {path} of "
@@ -160,16 +161,13 @@ def _edge_list(path: Path) -> Iterator[Graph]:
         rows = rows[1:] if _are_numbers(rows[1:]) else rows  # names of columns
     if not rows:
         return
-    labels: tuple[Any, ...]
-    if _are_numbers(rows):
-        unique, inverse = np.unique(np.array(rows).astype(np.int64), return_inverse=True)
-        labels, ends = tuple(unique.tolist()), torch.from_numpy(inverse.reshape(-1, 2))
-    else:
-        labels = tuple(sorted({name for row in rows for name in row}))
-        position = {name: i for i, name in enumerate(labels)}
-        ends = torch.tensor([[position[u], position[v]] for u, v in rows])
+    kind: type[int] | type[str] = int if _are_numbers(rows) else str
+    names = [kind(name) for row in rows for name in row]
+    labels = tuple(sorted(set(names)))
+    position = {name: i for i, name in enumerate(labels)}
+    ends = torch.tensor([position[name] for name in names]).reshape(-1, 2).T
     plain = labels == tuple(range(len(labels)))
-    yield Graph(ends.T, len(labels), labels=None if plain else labels)
+    yield Graph(ends, len(labels), labels=None if plain else labels)
 
 
 def _are_numbers(rows: list[tuple[str, str]]) -> bool:
@@ -204,19 +202,8 @@ def _by_library(read: Callable[..., Any], *arguments: object, **options: object)
     """Call a reader of another library, which may raise many types of errors on bad content."""
     try:
         return read(*arguments, **options)
-    except LIBRARY_ERRORS as error:
+    except (*LIBRARY_ERRORS, *XML_ERRORS) as error:
         raise GraphError(f"{type(error).__name__}: {error}") from error
-
-
-LIBRARY_ERRORS = (
-    nx.NetworkXException,
-    expat.ExpatError,
-    SyntaxError,  # of the XML reader
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-)
 
 
 def _npz(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Graph]:
@@ -229,7 +216,7 @@ def _npz(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Graph]:
             raise GraphError(f"expected num_nodes as one integer, got shape {nodes.shape}")
         yield as_graph((edges, int(edges.max()) + 1 if nodes is None else nodes.item()))
     elif "format" in arrays:
-        yield as_graph(_sparse_matrix(arrays))
+        yield as_graph(_sparse_matrix(path, arrays))
     else:
         raise GraphError(
             f"expected a sparse matrix, or arrays edge_index and num_nodes, got arrays "
@@ -237,20 +224,15 @@ def _npz(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Graph]:
         )
 
 
-def _sparse_matrix(arrays: dict[str, NDArray[Any]]) -> Any:
+def _sparse_matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
     kind = bytes(arrays["format"]).rstrip(b"\0")
     if kind not in (b"csr", b"csc", b"coo"):  # others can say little and mean a lot of memory
         raise GraphError(f"expected a sparse matrix in csr, csc or coo format, got {kind!r:.40}")
-    names = ("row", "col") if kind == b"coo" else ("indices", "indptr")
-    for name, types in {"data": "biufc", "shape": "iu", names[0]: "iu", names[1]: "iu"}.items():
-        if name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in types:
-            raise GraphError(f"expected a list of numbers {name}, got none")
-    data, at = arrays["data"], tuple(arrays[name] for name in names)
-    build = getattr(scipy.sparse, f"{kind.decode()}_array")
-    content = (data, at) if kind == b"coo" else (data, *at)
-    matrix = _by_library(build, content, shape=tuple(arrays["shape"].tolist()))
+    if "data" not in arrays or arrays["data"].dtype.kind not in "biufc":
+        raise GraphError("expected a sparse matrix with numbers as data")
+    matrix: Any = _by_library(scipy.sparse.load_npz, path)
     if kind != b"coo":
-        matrix.check_format(full_check=True)  # else indices out of range would be followed
+        _by_library(matrix.check_format, full_check=True)  # or bad indices would be followed
     return matrix
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mpsn import __version__
-from mpsn.complexes.arrays import read_arrays
+from mpsn._io import read_arrays
 from mpsn.errors import UNREADABLE, FileError, MPSNError
 
 FORMAT = 1
