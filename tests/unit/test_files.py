@@ -109,10 +109,11 @@ def test_large_files_and_odd_ones(tmp_path):
         read_graphs(tmp_path / "pipe.g6")
 
 
-def test_sparse_matrices_with_offsets_out_of_range(tmp_path):
+@pytest.mark.parametrize("offsets", [(0, 10**6, -5, 3), (0, 2, 3, 0), (1, 1, 2, 3), (0, 1, 2, 4)])
+def test_sparse_matrices_with_bad_offsets(tmp_path, offsets):
     path = tmp_path / "matrix.npz"
     matrix = scipy.sparse.csr_array(np.eye(3))
-    matrix.indptr[:] = (0, 10**6, -5, 3)
+    matrix.indptr[:] = offsets
     scipy.sparse.save_npz(path, matrix)
     with pytest.raises(FileError, match="damaged"):
         read_graphs(path)

@@ -150,7 +150,7 @@ class ComplexDataset(Sequence[SimplicialComplex]):
         except UNREADABLE as error:
             raise FileError(
                 f"Expected a dataset written by ComplexDataset.save, got {path}, which is damaged "
-                f"or of another kind ({error}); write it again."
+                f"or of another kind ({error!s:.200}); write it again."
             ) from error
         if not isinstance(meta, dict) or meta.get("format") != FORMAT:
             raise FileError(
@@ -160,7 +160,7 @@ class ComplexDataset(Sequence[SimplicialComplex]):
         try:
             return cls(from_parts(as_tensors(arrays), meta))
         except (ComplexError, RecursionError) as error:
-            raise FileError(f"Expected a valid dataset in {path}; {error}") from error
+            raise FileError(f"Expected a valid dataset in {path}; {error!s:.300}") from error
 
 
 def _is_many(index: object) -> bool:

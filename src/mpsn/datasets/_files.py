@@ -11,7 +11,6 @@ from xml.parsers import expat
 
 import networkx as nx
 import numpy as np
-import scipy.sparse
 import torch
 from numpy.typing import NDArray
 
@@ -216,7 +215,7 @@ def _npz(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Graph]:
             raise GraphError(f"expected num_nodes as one integer, got shape {nodes.shape}")
         yield as_graph((edges, int(edges.max()) + 1 if nodes is None else nodes.item()))
     elif "format" in arrays:
-        yield as_graph(_sparse_matrix(path, arrays))
+        yield _sparse_matrix(arrays)
     else:
         raise GraphError(
             f"expected a sparse matrix, or arrays edge_index and num_nodes, got arrays "
@@ -224,16 +223,30 @@ def _npz(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Graph]:
         )
 
 
-def _sparse_matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
+def _sparse_matrix(arrays: dict[str, NDArray[Any]]) -> Graph:
+    """Read what ``scipy.sparse.save_npz`` writes; scipy itself would follow bad offsets."""
     kind = bytes(arrays["format"]).rstrip(b"\0")
-    if kind not in (b"csr", b"csc", b"coo"):  # others can say little and mean a lot of memory
+    if kind not in (b"csr", b"csc", b"coo"):
         raise GraphError(f"expected a sparse matrix in csr, csc or coo format, got {kind!r:.40}")
-    if "data" not in arrays or arrays["data"].dtype.kind not in "biufc":
-        raise GraphError("expected a sparse matrix with numbers as data")
-    matrix: Any = _by_library(scipy.sparse.load_npz, path)
+    names = ("row", "col") if kind == b"coo" else ("indices", "indptr")
+    for name, types in {"data": "biufc", "shape": "iu", names[0]: "iu", names[1]: "iu"}.items():
+        if name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in types:
+            raise GraphError(f"expected a list of numbers {name}")
+    data, (one, two) = arrays["data"], (arrays[name].astype(np.int64) for name in names)
+    n, *rest = arrays["shape"].tolist() or [-1]
+    if rest != [n] or n < 0:
+        raise GraphError(f"expected a square matrix, got shape {(n, *rest)!s:.40}")
     if kind != b"coo":
-        _by_library(matrix.check_format, full_check=True)  # or bad indices would be followed
-    return matrix
+        steps = np.diff(two)
+        if len(steps) != n or two[0] != 0 or two[-1] != len(one) or (steps < 0).any():
+            raise GraphError("expected offsets that ascend from 0 to the number of entries")
+        two = np.repeat(np.arange(n), steps)
+    if not len(data) == len(one) == len(two):
+        raise GraphError(f"expected {len(data)} rows and columns, got {len(one)} and {len(two)}")
+    ends = np.stack([one, two])[:, data != 0]
+    if ends.min(initial=0) < 0 or ends.max(initial=0) >= max(n, 1):
+        raise GraphError(f"expected rows and columns below {n}, got {ends.max(initial=0)}")
+    return Graph(torch.from_numpy(ends), n)
 
 
 READERS: dict[str, Callable[[Path], Iterator[AnyGraph]]] = {
