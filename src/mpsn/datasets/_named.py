@@ -56,24 +56,23 @@ def to_graph(adjacency: Adjacency) -> Graph:
     return as_graph((np.argwhere(np.triu(adjacency)).T, len(adjacency)))
 
 
-def _ladder_of_rings(left: int, right: int, shared: bool) -> "nx.Graph[int]":
-    """Return two rings that share an edge, or are connected by one."""
-    if shared:
-        ring: nx.Graph[int] = nx.cycle_graph(left + right - 2)
-        ring.add_edge(0, left - 1)
-        return ring
-    rings: nx.Graph[int] = nx.disjoint_union(nx.cycle_graph(left), nx.cycle_graph(right))
-    rings.add_edge(0, left)
-    return rings
+def _two_rings(graph: "nx.Graph[int]") -> Graph:
+    """Cut a ring of ten into two rings of six, or connect two rings of five."""
+    graph.add_edge(0, 5)
+    return as_graph(graph)
+
+
+def _twice(graph: "nx.Graph[int]") -> "nx.Graph[int]":
+    return nx.disjoint_union(graph, graph)
 
 
 NAMED: dict[str, Callable[[], Graph]] = {
     "hexagon": lambda: as_graph(nx.cycle_graph(6)),
-    "two-triangles": lambda: as_graph(nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))),
+    "two-triangles": lambda: as_graph(_twice(nx.cycle_graph(3))),
     "rook4x4": lambda: to_graph(rook(4)),
     "shrikhande": lambda: to_graph(shrikhande()),
-    "decalin": lambda: as_graph(_ladder_of_rings(6, 6, shared=True)),
-    "bicyclopentyl": lambda: as_graph(_ladder_of_rings(5, 5, shared=False)),
+    "decalin": lambda: _two_rings(nx.cycle_graph(10)),
+    "bicyclopentyl": lambda: _two_rings(_twice(nx.cycle_graph(5))),
     "prism": lambda: as_graph(nx.circular_ladder_graph(3)),
     "k3,3": lambda: as_graph(nx.complete_bipartite_graph(3, 3)),
     "dodecahedron": lambda: as_graph(nx.dodecahedral_graph()),

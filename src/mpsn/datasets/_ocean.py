@@ -19,6 +19,7 @@ SOURCE = (
 )
 SHA256 = "4b312f54fb451d989629b5330cd4633c61f23dc90ea7e1bff6e6fb00a3ed5caa"
 SHORTEST = 5  # vertices of a path
+Rows = list[list[int]]
 HDF5_ERRORS = (OSError, LookupError, RuntimeError, ValueError, TypeError)  # of h5py
 
 
@@ -36,9 +37,9 @@ def ocean_drifters(seed: int = 0, data: str | os.PathLike[str] | None = None) ->
             variable ``MPSN_DATA``.
     """
     path = locate(NAME, SOURCE, SHA256, data)
-    edges, triangles, points, walks = _read(path)
+    tables, points, walks = _read(path)
     try:
-        K = SimplicialComplex.from_simplices([*edges, *triangles])
+        K = SimplicialComplex.from_simplices(itertools.chain(*tables))
     except MPSNError as error:
         raise _damaged(path, error) from error
     if K.counts != (133, 320, 186) or K.betti_numbers() != (1, 2, 0):
@@ -59,10 +60,8 @@ def ocean_drifters(seed: int = 0, data: str | os.PathLike[str] | None = None) ->
     return assemble(K, points, paths, labels, mask, np.random.default_rng(seed))
 
 
-def _read(
-    path: Path,
-) -> tuple[list[list[int]], list[list[int]], NDArray[np.float64], list[list[int]]]:
-    """Return edges, triangles, centers of hexagons, and paths; the file counts from 1."""
+def _read(path: Path) -> tuple[list[Rows], NDArray[np.float64], Rows]:
+    """Return edges and triangles, centers of hexagons, and paths; the file counts from 1."""
     try:
         import h5py
     except ImportError as error:
@@ -75,15 +74,15 @@ def _read(
             def value(item: Any) -> Any:
                 return file[item][()] if isinstance(item, h5py.Reference) else item
 
-            edges, triangles = (np.asarray(file[name][()]) for name in ("elist", "tlist"))
+            tables = [np.asarray(file[name][()]) for name in ("elist", "tlist")]
             points = np.array([list(point) for point in file["HexcentersXY"][()]], np.float64)
             walks = [[int(value(v)) - 1 for v in value(w)] for w in file["TrajectoriesNodes"][()]]
     except HDF5_ERRORS as error:
         raise _damaged(path, error) from error
-    for table in (edges, triangles):
+    for table in tables:
         if table.ndim != 2 or table.dtype.kind != "i" or table.max(initial=0) > len(points):
             raise _damaged(path, "edges or triangles that are no lists of vertices")
-    return (edges.T - 1).tolist(), (triangles.T - 1).tolist(), points, walks
+    return [(table.T - 1).tolist() for table in tables], points, walks
 
 
 def _damaged(path: Path, reason: object) -> FileError:

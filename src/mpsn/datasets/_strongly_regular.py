@@ -1,7 +1,7 @@
 """Families of strongly regular graphs: three are constructed, six read or downloaded."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import permutations, product
 from pathlib import Path
 from typing import NamedTuple
@@ -107,17 +107,15 @@ def _sr25() -> list[Adjacency]:
     starts = [np.pad(adjacency, (0, 1)) for adjacency in lonely]
     starts += [_block_graph(triples) for triples in _triple_systems13()]
     starts += [~adjacency & ~np.eye(26, dtype=bool) for adjacency in starts]
-    found = [graph for adjacency in starts for graph in _descendants(adjacency)]
+    found = [_descendant(adjacency, v) for adjacency in starts for v in range(26)]
     labels = swl(clique_complexes([to_graph(graph) for graph in found], None)).classes()
     _, first = np.unique(labels.numpy(), return_index=True)
     return [found[i] for i in sorted(first.tolist())]
 
 
-def _descendants(adjacency: Adjacency) -> Iterator[Adjacency]:
-    """Isolate each vertex by switching at its neighbors, and remove it."""
-    for v, neighbors in enumerate(adjacency):
-        kept = np.arange(len(adjacency)) != v
-        yield switch(adjacency, neighbors)[np.ix_(kept, kept)]
+def _descendant(adjacency: Adjacency, v: int) -> Adjacency:
+    """Isolate a vertex by switching at its neighbors, and remove it."""
+    return np.delete(np.delete(switch(adjacency, adjacency[v]), v, axis=0), v, axis=1)
 
 
 NONCYCLIC = ((0, 1, 2, 3, 4), (1, 0, 3, 4, 2), (2, 4, 0, 1, 3), (3, 2, 4, 0, 1), (4, 3, 1, 2, 0))
