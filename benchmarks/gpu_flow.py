@@ -51,14 +51,14 @@ def parts(stack, K):
 
     def bag(A, x):
         return torch.nn.functional.embedding_bag(
-            A.columns, x.flatten(1), A.ptr[:-1], mode="sum", per_sample_weights=A.weights.float()
+            A.index, x.flatten(1), A.ptr[:-1], mode="sum", per_sample_weights=A.weight.float()
         )
 
     def csr(A, x):
         matrix = torch.sparse_csr_tensor(
             A.ptr.int(),
-            A.columns.int(),
-            A.weights.float(),
+            A.index.int(),
+            A.weight.float(),
             (len(A.ptr) - 1, len(x)),
             check_invariants=False,
         )

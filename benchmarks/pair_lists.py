@@ -54,7 +54,7 @@ def contest(K, width, device="cpu"):
     pairs = PairListSIN(layer, K)
 
     def messages(dims, hs):
-        return [layer._upper(k, hs[k], hs[k + 1], K.faces(k + 1)) for k in dims]
+        return [layer.upper(k, hs[k], hs[k + 1], K.incidence(k + 1)) for k in dims]
 
     def alone(hs):
         return [layer.update(k, h, h) for k, h in enumerate(hs)]

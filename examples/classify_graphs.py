@@ -1,8 +1,9 @@
-"""Train SIN on graphs that differ in their triangles, beside GIN, which cannot see them.
+"""Train SIN and GIN on graphs that differ in their triangles, which only SIN can see.
 
-All graphs are 4-regular on 20 vertices, so a network that passes messages along edges alone gives
-every one of them the same answer. Class 1 was made from a ring with many triangles, class 0 at
-random. Run it with ``python examples/classify_graphs.py``; it draws out/classify_graphs.png.
+All graphs are 4-regular on 20 vertices, so a network that passes messages only along edges gives
+the same answer for all of them. Class 1 consists of rings with many triangles and a few swapped
+edges, class 0 of random graphs. Run it with ``python examples/classify_graphs.py``; it saves
+out/classify_graphs.png.
 """
 
 from pathlib import Path
@@ -15,8 +16,8 @@ import mpsn
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 
 
-def made_graphs(count: int, seed: int) -> tuple[list[nx.Graph], torch.Tensor]:
-    """Make random 4-regular graphs (class 0) and rings with some edges swapped (class 1)."""
+def make_graphs(count: int, seed: int) -> tuple[list[nx.Graph], torch.Tensor]:
+    """Make random 4-regular graphs (class 0) and rings with some swapped edges (class 1)."""
     graphs, labels = [], torch.arange(count) % 2
     for i, label in enumerate(labels.tolist()):
         if label:
@@ -28,8 +29,8 @@ def made_graphs(count: int, seed: int) -> tuple[list[nx.Graph], torch.Tensor]:
     return graphs, labels
 
 
-def packed(graphs: list[nx.Graph], labels: torch.Tensor) -> mpsn.ComplexDataset:
-    """Lift graphs to triangles; every simplex has the feature 1."""
+def pack(graphs: list[nx.Graph], labels: torch.Tensor) -> mpsn.ComplexDataset:
+    """Lift graphs up to triangles; every simplex has the feature 1."""
     union = mpsn.clique_complexes(graphs, max_dim=2).union
     return mpsn.ComplexDataset(union.replace(x=[torch.ones(n, 1) for n in union.counts], y=labels))
 
@@ -54,7 +55,7 @@ def train(model: torch.nn.Module, data: mpsn.ComplexDataset, test: mpsn.ComplexD
 
 
 def main() -> None:
-    data, test = packed(*made_graphs(200, seed=0)), packed(*made_graphs(100, seed=1000))
+    data, test = pack(*make_graphs(200, seed=0)), pack(*make_graphs(100, seed=1000))
     settings = {"hidden": 16, "out_channels": 2, "layers": 2, "readout": "mean"}
     models = {"GIN": GIN(GINConfig(**settings)), "SIN": SIN(SINConfig(**settings))}
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
@@ -72,7 +73,7 @@ def main() -> None:
     picture = Path("out/classify_graphs.png")
     picture.parent.mkdir(exist_ok=True)
     figure.savefig(picture, dpi=85)
-    print(f"picture: {picture}")
+    print(f"figure: {picture}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Classify walks around two holes by their flow on edges, in orientations never seen in training.
+"""Classify paths around two holes by their flow on edges, in orientations not seen in training.
 
-Which way an edge points is a choice of whoever wrote the data down, so a network should not care.
-With tanh it does not; with relu it learns the choice, and fails as soon as it changes. Run it with
-``python examples/edge_flow.py``; it draws out/edge_flow.png.
+The orientation of an edge is an arbitrary convention, so a network should not depend on it. With
+tanh it does not; with relu it learns the convention, and fails when it changes. Run it with
+``python examples/edge_flow.py``; it saves out/edge_flow.png.
 """
 
 from pathlib import Path
@@ -17,8 +17,8 @@ from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 COLORS = ("tab:blue", "tab:red")
 
 
-def turned(data: mpsn.datasets.FlowDataset) -> tuple[mpsn.SimplicialComplex, torch.Tensor]:
-    """Return the test flows, each on its own copy of the complex with edges turned at random."""
+def flipped(data: mpsn.datasets.FlowDataset) -> tuple[mpsn.SimplicialComplex, torch.Tensor]:
+    """Return the test flows, each on its own copy of the complex with randomly flipped edges."""
     signs = data.signs[:, ~data.train]  # (n_1, N)
     copies = mpsn.collate([data.complex.flip({1: column < 0}) for column in signs.T])
     return copies, (data.x[:, ~data.train] * signs).T.reshape(-1, 1)
@@ -30,9 +30,9 @@ def accuracy(model: EdgeFlowNet, K: mpsn.SimplicialComplex, flows: torch.Tensor,
 
 
 def train(model: EdgeFlowNet, data: mpsn.datasets.FlowDataset) -> list[float]:
-    """Return the accuracy on the turned test flows, before training and after each epoch."""
+    """Return the accuracy on the flipped test flows, before training and after each epoch."""
     flows, labels = data.x[:, data.train, None], data.y[data.train]  # (n_1, N, 1), (N,)
-    others, truth = turned(data), data.y[~data.train]
+    others, truth = flipped(data), data.y[~data.train]
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
     accuracies = [accuracy(model, *others, truth)]
     for _ in range(20):
@@ -54,13 +54,13 @@ def main() -> None:
     for label in (0, 1):
         path = data.paths[int((data.y == label).nonzero()[0])]
         map_.plot(*data.positions[path].T, color=COLORS[label], linewidth=3, zorder=4)
-    map_.set_title("a walk of each class")
+    map_.set_title("a path of each class")
 
-    # Each hole gives one direction that no triangle and no vertex explains: the harmonic flows.
+    # Each hole gives one harmonic flow, which is neither a gradient nor a curl.
     seen = data.complex.harmonic_basis(1).float().T @ data.x  # (2, N)
     for label in (0, 1):
         holes.scatter(*seen[:, data.y == label], s=12, color=COLORS[label], label=f"class {label}")
-    holes.set(title="flows, seen by the holes", xlabel="harmonic 1", ylabel="harmonic 2")
+    holes.set(title="flows in the harmonic space", xlabel="harmonic 1", ylabel="harmonic 2")
     holes.legend()
 
     for act in ("tanh", "relu"):
@@ -71,13 +71,13 @@ def main() -> None:
         print(f"{accuracies[-1]:.2f} in others")
         curves.plot(accuracies, label=act)
     curves.set(
-        title="test flows, turned at random", xlabel="epoch", ylabel="accuracy", ylim=(0, 1.02)
+        title="test flows, flipped at random", xlabel="epoch", ylabel="accuracy", ylim=(0, 1.02)
     )
     curves.legend()
     picture = Path("out/edge_flow.png")
     picture.parent.mkdir(exist_ok=True)
     figure.savefig(picture, dpi=85)
-    print(f"picture: {picture}")
+    print(f"figure: {picture}")
 
 
 if __name__ == "__main__":

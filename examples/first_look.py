@@ -1,4 +1,4 @@
-"""Lift a few well-known graphs, count their holes, tell graphs apart, and draw one.
+"""Lift a few well-known graphs, count their holes, compare graphs, and draw one.
 
 Run it with ``make demo``, or ``python examples/first_look.py``.
 """
@@ -41,14 +41,14 @@ def main() -> None:
         table.add_row(name, " ".join(map(str, K.counts)), str(K.euler_number()), betti)
     Console().print(table)
 
-    ladder = Table(title="Which test tells them apart, and in which round", title_justify="left")
-    for column in ("graphs", *mpsn.wl.LADDER):
-        ladder.add_column(column)
-    for pair in PAIRS:
-        found = mpsn.wl.compare(*map(mpsn.datasets.named_graph, pair))
-        rounds = ["no" if v.round is None else f"round {v.round}" for v in found.verdicts]
-        ladder.add_row(" / ".join(pair), *rounds)
-    Console().print(ladder)
+    found = [mpsn.wl.compare(*map(mpsn.datasets.named_graph, pair)) for pair in PAIRS]
+    tests = Table(title="Which test distinguishes them, and in which round", title_justify="left")
+    for column in ("graphs", *(verdict.test for verdict in found[0])):
+        tests.add_column(column)
+    for pair, comparison in zip(PAIRS, found, strict=True):
+        rounds = ["no" if v.round is None else f"round {v.round}" for v in comparison]
+        tests.add_row(" / ".join(pair), *rounds)
+    Console().print(tests)
 
     from mpsn.plotting import draw_complex
 
@@ -58,7 +58,7 @@ def main() -> None:
     ax.set_title("The karate club as a simplicial complex: 34 vertices, 78 edges, 45 triangles")
     ax.figure.set_size_inches(8, 5)
     ax.figure.savefig(picture, dpi=110, bbox_inches="tight")
-    print(f"picture: {picture}")
+    print(f"figure: {picture}")
 
 
 if __name__ == "__main__":

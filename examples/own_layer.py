@@ -1,6 +1,6 @@
-"""Write a layer of your own, have its symmetries checked, and watch it spread a signal.
+"""Write your own layer, check its symmetries, and watch it spread a signal.
 
-Run it with ``python examples/own_layer.py``; it draws out/own_layer.png.
+Run it with ``python examples/own_layer.py``; it saves out/own_layer.png.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from mpsn.testing import assert_orientation_equivariant, assert_permutation_equi
 
 
 class Spread(mpsn.nn.MPSNConv):
-    """Each simplex hears from those it shares a face or a co-face with."""
+    """Each simplex receives messages from those it shares a face or a co-face with."""
 
     def __init__(self, width: int, act=torch.tanh) -> None:
         super().__init__(signed=True)
@@ -34,7 +34,7 @@ class Spread(mpsn.nn.MPSNConv):
 def main() -> None:
     assert_permutation_equivariant(Spread(4))
     assert_orientation_equivariant(Spread(4))
-    print("Spread with tanh keeps both symmetries")
+    print("Spread with tanh has both symmetries")
     try:
         assert_orientation_equivariant(Spread(4, torch.relu))
     except AssertionError as counterexample:
@@ -63,7 +63,7 @@ def main() -> None:
     picture = Path("out/own_layer.png")
     picture.parent.mkdir(exist_ok=True)
     figure.savefig(picture, dpi=85)
-    print(f"picture: {picture}")
+    print(f"figure: {picture}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Tell two graphs apart that ordinary graph networks, and even 3-WL, take for the same.
+"""Distinguish two graphs that ordinary graph networks, and even 3-WL, cannot distinguish.
 
-The 4 x 4 rook's graph and the Shrikhande graph both have 16 vertices of degree 6; any two neighbors
-have 2 neighbors in common, and so have any two others. What differs are their cliques. Run it with
-``python examples/tell_graphs_apart.py``; it draws out/tell_graphs_apart.png.
+The 4 x 4 rook's graph and the Shrikhande graph both have 16 vertices of degree 6; any two vertices,
+adjacent or not, have 2 common neighbors. Only their cliques differ. Run it with
+``python examples/tell_graphs_apart.py``; it saves out/tell_graphs_apart.png.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ def main() -> None:
     for name, K in zip(NAMES, complexes, strict=True):
         print(f"{name:10} has {K.counts} simplices and Betti numbers {K.betti_numbers()}")
 
-    # Networks that never saw any data do the same: how far apart do they put the two graphs?
+    # Untrained networks behave the same: how far apart are their embeddings of the two graphs?
     ones = [torch.ones(n, 1, dtype=torch.float64) for n in complexes.union.counts]
     for model in (GIN(GINConfig()), SIN(SINConfig(max_dim=3))):
         with torch.no_grad():
@@ -38,7 +38,7 @@ def main() -> None:
     picture = Path("out/tell_graphs_apart.png")
     picture.parent.mkdir(exist_ok=True)
     figure.savefig(picture, dpi=90, bbox_inches="tight")
-    print(f"picture: {picture}")
+    print(f"figure: {picture}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pictures: functions that take ``ax`` and return ``ax``."""
+"""Draw complexes and linear regions; every function takes ``ax`` and returns it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import ComplexError
 from mpsn.regions import Slice
-from mpsn.regions.arrangement import plain
+from mpsn.regions._arrangement import to_numpy
 from mpsn.wl import swl
+
+__all__ = ["draw_complex", "draw_regions", "draw_stable_colors"]
 
 
 def draw_complex(
@@ -26,16 +28,16 @@ def draw_complex(
     colors: Sequence[ArrayLike | None] = (),
     values: Sequence[ArrayLike | None] = (),
 ) -> Axes:
-    """Draw vertices, edges and triangles in the plane.
+    """Draw the vertices, edges and triangles of a complex in the plane.
 
     Args:
-        K: The complex; simplices of dimension above 2 show by their triangles.
-        ax: Where to draw; a new figure unless said.
-        positions: Point of each vertex, (n_0, 2) or a dictionary, as networkx layouts are; a spring
-            layout of each component with a fixed seed unless said.
-        colors: Per dimension 0, 1, 2, the number of a color for each simplex, (n_k,), or None.
-        values: Per dimension 0, 1, 2, a number for each simplex, (n_k,), instead of a color: from
-            blue, below zero, to red, above, on one scale in all dimensions.
+        K: The complex; higher simplices appear as their triangles.
+        ax: Axes to draw on. Defaults to a new figure.
+        positions: Coordinates of the vertices, (n_0, 2), or a dictionary such as a networkx layout.
+            Defaults to a spring layout of each component.
+        colors: For dimensions 0, 1, 2: the index of a color for each simplex, (n_k,), or None.
+        values: For dimensions 0, 1, 2: a number for each simplex, (n_k,), or None, instead of
+            colors; drawn from blue (negative) to red (positive), on one scale.
     """
     if positions is None:
         graph: nx.Graph[int] = nx.Graph(K.simplices(1).tolist())
@@ -44,14 +46,13 @@ def draw_complex(
     points = _points(positions, K.num_nodes)
     paint = [_paint(colors[k] if k < len(colors) else None, k, K.count(k)) for k in range(3)]
     if values:
-        paint = _shade(values, K.counts)
+        paint = _shade(values, K)
     ax = ax or plt.subplots()[1]
     triangles, edges = (points[K.simplices(k).cpu().numpy()] for k in (2, 1))
     ax.add_collection(PolyCollection(list(triangles), facecolors=paint[2], alpha=0.35, zorder=1))
     ax.add_collection(LineCollection(list(edges), colors=paint[1], linewidths=1.4, zorder=2))
-    ax.scatter(
-        points[:, 0], points[:, 1], c=paint[0], s=42, zorder=3, edgecolors="white", linewidths=0.8
-    )
+    x, y = points.T
+    ax.scatter(x, y, c=paint[0], s=42, zorder=3, edgecolors="white", linewidths=0.8)
     ax.set_aspect("equal")
     ax.margins(0.08)
     ax.axis("off")
@@ -63,34 +64,29 @@ def draw_stable_colors(
 ) -> Sequence[Axes]:
     """Draw complexes side by side, every simplex in its stable SWL color.
 
-    They are refined together: simplices of one dimension that SWL cannot tell apart look alike.
+    Simplices of one dimension have the same color if SWL cannot distinguish them.
 
     Args:
-        complexes: The complexes, on any number of axes.
-        axes: Where to draw, one each; a new figure unless said.
+        complexes: The complexes.
+        axes: Axes to draw on, one per complex. Defaults to a new figure.
     """
     if axes is None:
         axes = list(plt.subplots(1, len(complexes), squeeze=False)[1][0])
     refined = swl(complexes)
     numbers = [torch.unique(colors, return_inverse=True)[1] for colors in refined.colors[-1]]
     for i, (K, ax) in enumerate(zip(complexes, axes, strict=True)):
-        draw_complex(
-            K,
-            ax,
-            colors=[
-                row[ptr[i] : ptr[i + 1]] for row, ptr in zip(numbers, refined.ptr, strict=True)
-            ],
-        )
+        parts = zip(numbers, refined.ptr, strict=True)
+        draw_complex(K, ax, colors=[row[ptr[i] : ptr[i + 1]] for row, ptr in parts])
     return axes
 
 
 def _layout(graph: "nx.Graph[int]") -> dict[int, Any]:
-    """Lay out each component by springs, and set them beside each other in rows."""
+    """Lay out each component by springs, and place them side by side in rows."""
     parts = sorted(map(sorted, nx.connected_components(graph)), key=len, reverse=True)
     sizes = [2 * len(part) ** 0.5 for part in parts]  # diameters
     width = 1.1 * sum(size**2 for size in sizes) ** 0.5
     layout: dict[int, Any] = {}
-    x, y, height = 0.0, 0.0, 0.0
+    x = y = height = 0.0
     for part, size in zip(parts, sizes, strict=True):
         if x and x + size > width:
             x, y, height = 0.0, y - height, 0.0
@@ -103,11 +99,11 @@ def _layout(graph: "nx.Graph[int]") -> dict[int, Any]:
 
 
 def draw_regions(cut: Slice, ax: Axes | None = None) -> Axes:
-    """Draw the linear regions of a two-dimensional slice, one color a region.
+    """Draw the linear regions of a two-dimensional slice, each in its own color.
 
     Args:
-        cut: What :func:`mpsn.regions.slice2d` returned.
-        ax: Where to draw; a new figure unless said.
+        cut: A slice, from :func:`mpsn.regions.slice2d`.
+        ax: Axes to draw on. Defaults to a new figure.
     """
     ax = ax or plt.subplots()[1]
     shade = np.random.default_rng(0).permutation(len(cut.polygons)) / max(1, len(cut.polygons))
@@ -127,12 +123,12 @@ def _points(positions: Any, n: int) -> NDArray[np.float64]:
             )
         positions = [positions[i] for i in range(n)]
     try:
-        points = np.asarray(plain(positions), dtype=float)
+        points = np.asarray(to_numpy(positions), dtype=float)
     except (TypeError, ValueError) as error:
         raise ComplexError(f"Expected positions of shape ({n}, 2), got {error}.") from error
     if points.shape != (n, 2) and (n or points.size):
         raise ComplexError(
-            f"Expected positions of shape ({n}, 2), one point a vertex, got {points.shape}."
+            f"Expected positions of shape ({n}, 2), one point per vertex, got {points.shape}."
         )
     return points.reshape(n, 2)
 
@@ -140,7 +136,7 @@ def _points(positions: Any, n: int) -> NDArray[np.float64]:
 def _paint(numbers: Any, k: int, n: int) -> Any:
     if numbers is None:
         return ("#1f2f4f", "#51658a", "#f28e2b")[k]
-    numbers = np.asarray(plain(numbers))
+    numbers = np.asarray(to_numpy(numbers))
     if numbers.shape != (n,) or (numbers.dtype.kind not in "iub" and n):
         raise ComplexError(
             f"Expected colors[{k}] to be {n} integers, one per simplex of dimension {k}, got "
@@ -149,18 +145,17 @@ def _paint(numbers: Any, k: int, n: int) -> Any:
     return plt.get_cmap("tab20")(numbers.astype(int) % 20)
 
 
-def _shade(values: Sequence[ArrayLike | None], counts: tuple[int, ...]) -> list[Any]:
-    """Return colors of numbers, between -1 and 1 when divided by the largest of them all."""
-    rows = [np.asarray(plain(v), dtype=float) for v in values if v is not None]
-    largest = max((float(np.abs(row).max()) for row in rows if row.size), default=0.0) or 1.0
-    paint = []
-    for k in range(3):
-        value = values[k] if k < len(values) else None
-        shown = np.zeros(counts[k] if k < len(counts) else 0) if value is None else plain(value)
-        if np.shape(shown) != (counts[k] if k < len(counts) else 0,):
+def _shade(values: Sequence[ArrayLike | None], K: SimplicialComplex) -> list[Any]:
+    """Return colors for numbers, scaled by the largest magnitude of them all."""
+    rows = [
+        np.zeros(K.count(k)) if row is None else np.asarray(to_numpy(row), dtype=float)
+        for k, row in enumerate([*values, *[None] * (3 - len(values))])
+    ]
+    for k, row in enumerate(rows):
+        if row.shape != (K.count(k),):
             raise ComplexError(
                 f"Expected values[{k}] to be one number per simplex of dimension {k}, got shape "
-                f"{np.shape(shown)}."
+                f"{row.shape}."
             )
-        paint.append(plt.get_cmap("coolwarm")(0.5 + np.asarray(shown) / (2 * largest)))
-    return paint
+    largest = max((float(np.abs(row).max()) for row in rows if row.size), default=0.0) or 1.0
+    return [plt.get_cmap("coolwarm")(0.5 + row / (2 * largest)) for row in rows[:3]]

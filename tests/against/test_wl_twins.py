@@ -17,7 +17,7 @@ some_graphs = st.lists(graphs(6).filter(len), min_size=1, max_size=3)
 
 
 def same_partition(ours, theirs):
-    """Tell whether two colorings of the same things are one up to names."""
+    """Return whether two colorings of the same things are one up to names."""
     pairs = set(zip(ours, theirs, strict=True))
     return len(pairs) == len(set(ours)) == len(set(theirs))
 

@@ -87,17 +87,17 @@ def test_edge_flows_on_gpu():
 @pytest.mark.parametrize("columns", [1, 1000, 2500])
 def test_sparse_rows(dtype, columns):
     """The Triton kernel against a dense matrix; the same bits every time."""
-    from mpsn.nn.functional.row_sums import SparseRows
+    from mpsn.complexes._sparse import SparseRows
 
     torch.manual_seed(0)
     A = torch.randn(50, 70, dtype=torch.float64) * (torch.rand(50, 70) < 0.1)
     rows, at = A.nonzero(as_tuple=True)
-    sparse = SparseRows.of(rows.cuda(), at.cuda(), A[rows, at].cuda(), 50)
+    sparse = SparseRows.of(rows.cuda(), at.cuda(), A[rows, at].cuda(), (50, 70))
     h = torch.randn(70, columns, dtype=dtype)
-    out = sparse.times(h.cuda())
+    out = sparse @ h.cuda()
     tolerance = 1e-5 if dtype == torch.float32 else 1e-12
     torch.testing.assert_close(out.cpu(), A.to(dtype) @ h, rtol=tolerance, atol=tolerance)
-    assert torch.equal(out, sparse.times(h.cuda()))
+    assert torch.equal(out, sparse @ h.cuda())
 
 
 @pytest.mark.parametrize("config", [{"act": "tanh"}, {"act": "relu", "l0_inv": True}])
@@ -134,18 +134,18 @@ def derivatives(function, inputs):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_messages_in_one_kernel(act, k, batch, dtype):
     """The Triton kernels against a chain of torch's operations."""
-    from mpsn.nn.checks import activation
-    from mpsn.nn.functional import coface_exchange
-    from mpsn.nn.functional.coface_exchange import _plain
+    from mpsn.nn._checks import activation
+    from mpsn.nn.functional import coface_messages
+    from mpsn.nn.functional.coface import _messages
 
     torch.manual_seed(0)
     K = mpsn.clique_complex(nx.gnp_random_graph(30, 0.4, seed=0), max_dim=3).to("cuda")
     shapes = (K.count(k), *batch, 5), (K.count(k + 1), *batch, 3), (70, 8), (70,)
     inputs, act = [torch.randn(s, dtype=torch.float64).to(dtype) for s in shapes], activation(act)
-    faces = K.faces(k + 1)
-    got = derivatives(lambda h, c, w, b: coface_exchange(h, c, faces, w, b, act), inputs)
+    B = K.incidence(k + 1)
+    got = derivatives(lambda h, c, w, b: coface_messages(h, c, B, w, b, act), inputs)
     right = derivatives(
-        lambda h, c, w, b: _plain(h, c, w, b, faces, act), [t.double() for t in inputs]
+        lambda h, c, w, b: _messages(h, c, w, b, B, act), [t.double() for t in inputs]
     )
     assert got[0].grad_fn.name() == "_FusedBackward"
     for a, b in zip(got, right, strict=True):
@@ -156,11 +156,11 @@ def test_messages_in_one_kernel(act, k, batch, dtype):
 
 @pytest.mark.parametrize("act", ["elu", "relu", "tanh", "id"])
 def test_small_numbers_keep_their_digits(act):
-    from mpsn.nn.checks import activation
-    from mpsn.nn.functional import coface_exchange
+    from mpsn.nn._checks import activation
+    from mpsn.nn.functional import coface_messages
 
     K, a = mpsn.clique_complex(nx.path_graph(2), 1).to("cuda"), activation(act)
     x = torch.tensor([[-1e-5], [-1e-4]], device="cuda")
     eye, nothing = x.new_tensor([[1.0, 0.0]]), x.new_zeros(1)
-    out = coface_exchange(x, x.new_zeros(1, 1), K.faces(1), eye, nothing, a)
+    out = coface_messages(x, x.new_zeros(1, 1), K.incidence(1), eye, nothing, a)
     torch.testing.assert_close(out.double(), a(x.double()).flip(0), rtol=1e-6, atol=0)

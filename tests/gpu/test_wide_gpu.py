@@ -6,8 +6,6 @@ import torch
 
 import mpsn
 from mpsn.experiments.training import Settings, Split, train_folds
-from mpsn.nn import functional as fn
-from mpsn.nn.functional.cofaces import cofaces
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 
 pytestmark = [
@@ -54,18 +52,3 @@ def test_captured_is_eager_is_cpu(name):
         curves.append(torch.tensor([one.curve["loss"] for one in trained]))
     torch.testing.assert_close(curves[1], curves[0], rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(curves[2], curves[0], rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_listed_sums_are_added_sums(kind):
-    K = mpsn.clique_complex(nx.gnp_random_graph(60, 0.3, seed=0), max_dim=2).to("cuda")
-    h = torch.randn(K.count(1), 16, dtype=getattr(torch, kind), device="cuda", requires_grad=True)
-    table = K.faces(2).clone()
-    cofaces(table, K.count(1))
-    weights = torch.randn_like(h)
-    seen = []
-    for faces in (K.faces(2), table):
-        out = fn.upper(h, faces)
-        seen.append((out, *torch.autograd.grad((out * weights).sum(), h)))
-    for added, listed in zip(*seen, strict=True):
-        torch.testing.assert_close(listed, added, rtol=1e-5, atol=1e-4)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn import nn
-from mpsn.complexes import incidence_signs
 from mpsn.testing import complexes
 
 KINDS = ("boundary", "coboundary", "lower", "upper")
@@ -51,7 +50,7 @@ def by_definition(K, xs, signed, aggr):
     sign = {}
     for k in range(1, len(xs)):
         for s, (row, o) in enumerate(
-            zip(K.faces(k).tolist(), incidence_signs(K, k).tolist(), strict=True)
+            zip(K.faces(k).tolist(), K.incidence(k).signs.view(-1, k + 1).tolist(), strict=True)
         ):
             for f, value in zip(row, o, strict=True):
                 sign[sets[k][s], sets[k - 1][f]] = value if signed else 1

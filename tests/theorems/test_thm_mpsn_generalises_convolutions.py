@@ -120,11 +120,8 @@ def test_sc_conv_is_a_general_layer(K):
     torch.manual_seed(0)
     sc, S, xs = nn.SCConv(3, 4, act="tanh").double(), bunch(K), three(K)
     w = sc.weights
-    faces1, faces2 = K.faces(1), K.faces(2)
-    like = torch.zeros(1, dtype=torch.float64)
-    d0 = nn.functional.degree(faces1, K.count(0), like).clamp(min=1)
-    d2 = nn.functional.degree(faces2, K.count(1), like).clamp(min=1)
-    d1 = 2 * nn.functional.coboundary(d2, faces1, K.count(0)).clamp(min=1)
+    d0, d2 = (K.incidence(k).degree.clamp(min=1).double() for k in (1, 2))
+    d1 = 2 * K.incidence(1).coboundary(d2).clamp(min=1)
     extra = [
         torch.stack([d0, d1, S["00"].diag()], dim=1),
         torch.stack([d2, d2, S["11"].diag()], dim=1),

@@ -14,9 +14,10 @@ import torch
 from mpsn import clique_complexes
 from mpsn.datasets import named_graph, strongly_regular
 from mpsn.datasets._strongly_regular import FAMILIES
-from mpsn.wl import TESTS, compare, kfwl, kwl, swl, wl
+from mpsn.wl import compare, kfwl, kwl, swl, wl
+from mpsn.wl._ladder import TESTS
 
-# Pairs of graphs that SWL (boundary and upper, clique complexes) cannot tell apart, per family.
+# Pairs of graphs that SWL (boundary and upper, clique complexes) cannot distinguish, per family.
 LEFT = {
     (16, 6, 2, 2): 0,
     (25, 12, 5, 6): 0,
@@ -45,8 +46,8 @@ def pairs_left(labels):
 
 def test_rook_and_shrikhande():
     found = compare(named_graph("rook4x4"), named_graph("shrikhande"), tuple(TESTS))
-    told_apart = [verdict.test for verdict in found if verdict.distinguished]
-    assert told_apart == ["3-fwl", "swl", "swl-all"]
+    distinguished = [verdict.test for verdict in found if verdict.distinguished]
+    assert distinguished == ["3-fwl", "swl", "swl-all"]
     assert (found["swl"].round, found["swl"].dim) == (0, 3)  # only the rook's graph has 4-cliques
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from mpsn import SimplicialComplex, clique_complexes
 from mpsn.datasets import named_graph
 from mpsn.testing import complexes, graphs
-from mpsn.wl import TESTS, compare, swl, wl
+from mpsn.wl import compare, swl, wl
+from mpsn.wl._ladder import TESTS
 
 
 def refines(fine, coarse):
@@ -58,7 +59,7 @@ def test_strictly_also_by_colors_alone():
 
 
 def test_decalin_and_bicyclopentyl_are_beyond_both():
-    """Appendix: told apart by neither WL nor SWL on clique complexes, whichever adjacencies."""
+    """Appendix: indistinguishable for WL and SWL on clique complexes, with any adjacencies."""
     found = compare(named_graph("decalin"), named_graph("bicyclopentyl"), tuple(TESTS))
     assert [v.test for v in found if v.distinguished] == ["3-wl", "2-fwl", "3-fwl"]
     assert found.isomorphic is False
@@ -66,7 +67,7 @@ def test_decalin_and_bicyclopentyl_are_beyond_both():
 
 @pytest.mark.parametrize("n", [4, 5, 6])
 def test_never_wrong(n):
-    """Isomorphic graphs are never told apart: all graphs of n vertices, relabelled."""
+    """Isomorphic graphs are never distinguished: all graphs of n vertices, relabeled."""
     many = [G for G in nx.graph_atlas_g() if len(G) == n]
     turned = [nx.relabel_nodes(G, {v: n - 1 - v for v in G}) for G in many]
     for labels in (wl(many + turned), swl(clique_complexes(many + turned, None))):

@@ -2,12 +2,17 @@
 
 import copy
 import pickle
+from itertools import combinations
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils import _pytree as pytree
 
-from mpsn import SimplicialComplex
+from mpsn import SimplicialComplex, collate
 from mpsn.errors import ComplexError
+from mpsn.testing import complexes
 
 TRIANGLE = [[[1, 0], [2, 0], [2, 1]], [[2, 1, 0]]]
 
@@ -96,7 +101,10 @@ def test_unknown_attributes_are_attribute_errors():
 
 def test_to_changes_every_tensor():
     K = filled_triangle().flip({2: torch.tensor([True])}).to("meta")
-    tensors = [*K._faces, *K._ptr, *(x for x in K.x if x is not None), K.y, K.orientation(2)]
+    signed = [K.incidence(k) for k in (1, 2)]
+    parts = [t for B in signed for t in (B.face, B.sign) if t is not None]
+    parts += [K.ptr(k) for k in range(3)] + [x for x in K.x if x is not None]
+    tensors = [*parts, K.y, K.orientation(2)]
     assert {t.device.type for t in tensors} == {"meta"}
 
 
@@ -165,3 +173,101 @@ def test_tables_on_two_devices_are_refused():
     table = torch.tensor([[1, 0], [2, 0], [2, 1]])
     with pytest.raises(ComplexError, match="one device, got cpu, meta; move them"):
         SimplicialComplex(3, [table, torch.tensor([[2, 1, 0]], device="meta")])
+
+
+def test_a_skeleton_keeps_what_lower_cells_carry():
+    K = filled_triangle().flip({1: torch.tensor([True, False, False])})
+    assert K.skeleton(5) == K
+    edges = K.skeleton(1)
+    assert edges.counts == (3, 3)
+    assert torch.equal(edges.x[0], K.x[0])
+    assert edges.y == K.y
+    assert edges.incidence(1) == K.incidence(1)
+    assert (
+        edges.incidence(1).signs.tolist()
+        != K.bare()
+        .skeleton(1)
+        .replace(orientation=[None, torch.ones(3)])
+        .incidence(1)
+        .signs.tolist()
+    )
+    assert K.skeleton(0).counts == (3,)
+    with pytest.raises(ComplexError, match="d >= 0, got -1"):
+        K.skeleton(-1)
+
+
+def test_a_bare_complex_is_its_structure_and_orientation():
+    K = filled_triangle().flip({2: torch.tensor([True])}).replace(vertex_labels="abc")
+    bare = K.bare()
+    assert (bare.x, bare.y, bare.vertex_labels) == ((None,) * 3, None, None)
+    assert bare.incidence(2) == K.incidence(2)
+    assert torch.equal(bare.orientation(2), K.orientation(2))
+    assert K.vertex_labels == tuple("abc")
+
+
+@given(complexes(max_vertices=6, features=2, oriented=True), st.randoms(use_true_random=False))
+def test_a_subcomplex_is_the_closure_of_its_cells(K, random):
+    K = K.replace(vertex_labels=[f"v{i}" for i in range(K.num_nodes)])
+    cells = {
+        k: torch.tensor([random.random() < 0.4 for _ in range(n)], dtype=torch.bool)
+        for k, n in enumerate(K.counts)
+    }
+    part = K.subcomplex(cells)
+    names = [K.vertex_labels[i] for i in range(K.num_nodes)]
+    wanted = set()
+    for k, mask in cells.items():
+        for row in K.simplices(k)[mask].tolist():
+            faces = [set(f) for size in range(1, k + 2) for f in combinations(row, size)]
+            wanted |= {frozenset(names[v] for v in face) for face in faces}
+    found = [
+        frozenset(part.vertex_labels[v] for v in row)
+        for k in range(part.dim + 1)
+        for row in part.simplices(k).tolist()
+    ]
+    assert len(found) == len(set(found))
+    assert set(found) == wanted
+    tables = [part.faces(k) for k in range(1, part.dim + 1)]
+    assert SimplicialComplex(part.num_nodes, tables).counts == part.counts
+    below = []
+    for k in range(part.dim + 1):
+        number = {
+            frozenset(names[v] for v in row): i for i, row in enumerate(K.simplices(k).tolist())
+        }
+        rows_of = part.simplices(k).tolist()
+        at = [number[frozenset(part.vertex_labels[v] for v in row)] for row in rows_of]
+        assert torch.equal(part.x[k], K.x[k][at])
+        assert torch.equal(part.orientation(k), K.orientation(k)[at])
+        if k:
+            B = K.boundary_matrix(k).to_dense()[below][:, at]
+            assert torch.equal(part.boundary_matrix(k).to_dense(), B)
+        below = at
+    numbers = {k: mask.nonzero()[:, 0] for k, mask in cells.items()}
+    assert K.subcomplex(numbers) == part
+    assert K.subcomplex({k: torch.ones(n, dtype=torch.bool) for k, n in enumerate(K.counts)}) == K
+
+
+def test_subcomplexes_of_unions_and_of_labeled_vertices():
+    K = SimplicialComplex.from_simplices([[0, 1, 2]]).replace(y=torch.tensor([5, 6, 7]))
+    union = collate([K, K])
+    part = union.subcomplex({1: torch.tensor([1, 3])})  # the edges 02 and, in the second, 01
+    assert [one.counts for one in part.to_list()] == [(2, 1), (2, 1)]
+    assert part.y.tolist() == [5, 7, 5, 6]
+    with pytest.raises(ComplexError, match="1-cells from 0 to 5, got 6 to 6"):
+        union.subcomplex({1: [6]})
+    with pytest.raises(ComplexError, match="dimensions from 0 to 2, got 3"):
+        union.subcomplex({3: [0]})
+    with pytest.raises(ComplexError, match=r"a mask \(6,\) or numbers of 1-cells, got torch.bool"):
+        union.subcomplex({1: torch.tensor([True])})
+
+
+def test_a_complex_is_a_pytree():
+    K = filled_triangle().flip({2: torch.tensor([True])}).replace(vertex_labels="abc")
+    leaves, spec = pytree.tree_flatten(K)
+    assert {type(leaf) for leaf in leaves} == {torch.Tensor, type(None)}
+    assert pytree.tree_unflatten(leaves, spec) == K
+    assert pytree.tree_map_only(torch.Tensor, torch.clone, K) == K
+    doubled = pytree.tree_map_only(
+        torch.Tensor, lambda t: t.double() if t.is_floating_point() else t, K
+    )
+    assert doubled.x[0].dtype == torch.float64
+    assert doubled.counts == K.counts

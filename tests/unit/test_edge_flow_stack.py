@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn import SimplicialComplex
+from mpsn.complexes._sparse import SparseRows
 from mpsn.errors import LayerError
 from mpsn.experiments._flow_stack import EdgeFlowStack
-from mpsn.nn.functional.row_sums import SparseRows
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 
 CONFIGS = {
@@ -129,9 +129,9 @@ def test_sparse_rows_are_a_matrix(data):
     rows, columns = A.nonzero(as_tuple=True)
     order = torch.randperm(len(rows), generator=generator)
     rows, columns = rows[order], columns[order]
-    sparse = SparseRows.of(rows, columns, A[rows, columns].double(), n)
+    sparse = SparseRows.of(rows, columns, A[rows, columns].double(), (n, m))
     h = torch.randn(m, d, 2, generator=generator)
-    torch.testing.assert_close(sparse.times(h), torch.einsum("nm,mdk->ndk", A, h))
+    torch.testing.assert_close(sparse @ h, torch.einsum("nm,mdk->ndk", A, h))
 
 
 def test_bad_stacks():

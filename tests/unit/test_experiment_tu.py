@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from mpsn.complexes.graphs import as_graph
+from mpsn.complexes._graphs import as_graph
 from mpsn.datasets._folds import Folds
 from mpsn.datasets._tu import SETS
 from mpsn.errors import FileError

@@ -1,4 +1,4 @@
-"""Clique lifting against all subsets, on both roads."""
+"""Clique lifting against all subsets, on both code paths."""
 
 from itertools import combinations
 
@@ -35,8 +35,8 @@ def test_cliques_are_found_in_lexicographic_order(graph, max_dim):
 
 
 @pytest.fixture
-def torch_road(monkeypatch):
-    """The road GPUs take, on the CPU, in chunks of the given number of candidates."""
+def torch_path(monkeypatch):
+    """Run the code path of GPUs on the CPU, in chunks of the given number of candidates."""
 
     def use(room):
         def up(level, n, budget):
@@ -49,17 +49,17 @@ def torch_road(monkeypatch):
 
 @pytest.mark.parametrize("room", [1, 7, 1 << 20])
 @pytest.mark.parametrize("seed", range(5))
-def test_both_roads_agree_bit_for_bit(torch_road, room, seed):
+def test_both_paths_agree_bit_for_bit(torch_path, room, seed):
     graph = nx.gnp_random_graph(40, 0.45, seed=seed)
     expected = clique_complex(graph, max_dim=None)
-    torch_road(room)
+    torch_path(room)
     assert clique_complex(graph, max_dim=None) == expected
 
 
-@pytest.mark.parametrize("road", ["numba", "torch"])
-def test_hubs_and_other_uneven_degrees(torch_road, road):
-    if road == "torch":
-        torch_road(1 << 20)
+@pytest.mark.parametrize("path", ["numba", "torch"])
+def test_hubs_and_other_uneven_degrees(torch_path, path):
+    if path == "torch":
+        torch_path(1 << 20)
     graph = nx.barabasi_albert_graph(120, 6, seed=1)
     graph.add_edges_from((119, v) for v in range(119))  # a hub with the largest number
     graph.add_edges_from((0, v) for v in range(1, 120))  # and one with the smallest
@@ -100,17 +100,17 @@ def test_too_large_is_refused_with_the_counts_found():
     assert clique_complex(graph, max_dim=2, max_bytes=300_000).count(2) == 4060
 
 
-@pytest.mark.parametrize("road", [np, torch])
-def test_too_large_is_refused_before_allocation(monkeypatch, torch_road, road):
-    if road is torch:
-        torch_road(1000)
-    allocated, original = [], road.empty
+@pytest.mark.parametrize("path", [np, torch])
+def test_too_large_is_refused_before_allocation(monkeypatch, torch_path, path):
+    if path is torch:
+        torch_path(1000)
+    allocated, original = [], path.empty
 
     def spy(shape, *args, **kwargs):
         allocated.append(shape)
         return original(shape, *args, **kwargs)
 
-    monkeypatch.setattr(road, "empty", spy)
+    monkeypatch.setattr(path, "empty", spy)
     with pytest.raises(TooLargeError):
         clique_complex(nx.complete_graph(30), max_dim=None, max_bytes=300_000)
     assert (4060, 3) in allocated

@@ -9,7 +9,7 @@ import torch
 import mpsn
 from mpsn import SimplicialComplex, nn
 from mpsn.errors import LayerError
-from mpsn.nn.conv.mlp import RowNorm
+from mpsn.nn.conv._mlp import RowNorm
 
 build = SimplicialComplex.from_simplices
 AWKWARD = {
@@ -225,15 +225,15 @@ def test_inductor_agrees():
             lambda K, xs: nn.SINConv(2, 3, 1)(K, xs),
             r"dimensions 0 to 1, got 3 tensors; pass xs\[:2",
         ),
-        (lambda K, xs: nn.SINConv(2, 3, 2)(K, xs[:2]), "features of the 1 2-simplices, got none"),
-        (lambda K, xs: nn.SINConv(2, 3, 2)(K, [xs[0], None, xs[2]]), "3 1-simplices, got none"),
+        (lambda K, xs: nn.SINConv(2, 3, 2)(K, xs[:2]), "features of the 1 2-cells, got none"),
+        (lambda K, xs: nn.SINConv(2, 3, 2)(K, [xs[0], None, xs[2]]), "3 1-cells, got none"),
         (lambda K, xs: nn.SINConv(5, 3, 2)(K, xs), r"shape \(3, 5\) or \(3, B, 5\), got \(3, 2\)"),
-        (lambda K, xs: nn.SINConv(2, 3, 2)(K, xs[::-1]), r"0-simplices of shape \(3, 2\)"),
-        (lambda K, xs: nn.OrientedConv(2, 3)(K, xs[2]), r"1-simplices of shape \(3, 2\)"),
+        (lambda K, xs: nn.SINConv(2, 3, 2)(K, xs[::-1]), r"0-cells of shape \(3, 2\)"),
+        (lambda K, xs: nn.OrientedConv(2, 3)(K, xs[2]), r"1-cells of shape \(3, 2\)"),
         (lambda K, xs: nn.OrientedConv(2, 3)(K, xs[1][0]), r"got \(2,\)"),
         (
-            lambda K, xs: nn.OrientedConv(2, 3, act="swish"),
-            "activation 'elu', 'id', 'relu', 'tanh'",
+            lambda K, xs: nn.OrientedConv(2, 3, act="sine"),
+            "name of an activation, such as 'elu'",
         ),
         (lambda K, xs: nn.pool(K, 0, xs[0], "max"), "Expected reduce"),
         (lambda K, xs: nn.Populate(5, 2)(K, xs[0]), r"shape \(3, 5\)"),
@@ -248,9 +248,9 @@ def test_inductor_agrees():
         (lambda K, xs: nn.OrientedConv(2, 3, dim=-1), "dim >= 0, a whole number, got -1"),
         (lambda K, xs: nn.SCoNeConv(2, 3, dim=True), "dim >= 0, a whole number, got True"),
         (lambda K, xs: nn.SNNConv(2, 3, -1), "degree >= 0, a whole number, got -1"),
-        (lambda K, xs: nn.SINConv(2, 3, 2)(nx.path_graph(3), xs), "SimplicialComplex, got Graph"),
+        (lambda K, xs: nn.SINConv(2, 3, 2)(nx.path_graph(3), xs), "a complex, got Graph"),
         (lambda K, xs: nn.SINConv(2, 3, 2)(K, xs[0]), "list of features per dimension, got Tensor"),
-        (lambda K, xs: nn.OrientedConv(2, 3)(K, xs), "1-simplices as a tensor, got list"),
+        (lambda K, xs: nn.OrientedConv(2, 3)(K, xs), "1-cells as a tensor, got list"),
         (
             lambda K, xs: nn.OrientedConv(2, 3)(K, xs[1].double()),
             r"features of type torch.float32, .* got torch.float64; convert them with .to\(",

@@ -174,11 +174,11 @@ def test_dropout_acts_where_it_is_told_to(position, seen):
 def test_readouts_name_features_that_do_not_fit():
     K = SimplicialComplex.from_simplices([[0, 1]])
     readout = nn.ComplexReadout(3, 4, 2, dims=(0, 1))
-    with pytest.raises(LayerError, match="features of the 1 1-simplices, got none"):
+    with pytest.raises(LayerError, match="features of the 1 1-cells, got none"):
         readout(K, [torch.ones(2, 3)])
     with pytest.raises(LayerError, match="a list of features per dimension, got Tensor"):
         readout(K, torch.ones(2, 3))
-    with pytest.raises(LayerError, match=r"1-simplices of shape \(1, 3\)"):
+    with pytest.raises(LayerError, match=r"1-cells of shape \(1, 3\)"):
         readout(K, [torch.ones(2, 3), torch.ones(2, 3)])
 
 
@@ -289,7 +289,7 @@ def test_pool_by_hand():
     assert nn.pool(one, 0, flows, "mean").tolist() == [[2.0], [7.0]]
     with pytest.raises(LayerError, match=r"of 3 complexes.*a batch \(n, B, F\) lives on one"):
         nn.pool(K, 0, torch.ones(3, 2, 4))
-    with pytest.raises(LayerError, match="features of the 3 0-simplices"):
+    with pytest.raises(LayerError, match="features of the 3 0-cells"):
         nn.pool(K, 0, torch.ones(2, 4))
 
 
@@ -316,7 +316,7 @@ def test_models_say_what_they_are():
             lambda: SIN(SINConfig(max_dim=1, readout_dims=(0, 2))),
             "readout_dims from 0 to max_dim=1",
         ),
-        (lambda: SIN(SINConfig())(SimplicialComplex(2)), "features of the 2 0-simplices, got none"),
+        (lambda: SIN(SINConfig())(SimplicialComplex(2)), "features of the 2 0-cells, got none"),
         (
             lambda: SIN(SINConfig(populate=True))(SimplicialComplex(2)),
             "vertex features x\\[0\\] to populate from",

@@ -10,7 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from mpsn import ComplexDataset, SimplicialComplex, clique_complex, clique_complexes, collate
-from mpsn.complexes import homology
+from mpsn.complexes import _homology as homology
 from mpsn.datasets import read_graphs
 from mpsn.errors import ComplexError, FileError, GraphError, MPSNError, TooLargeError
 
@@ -69,7 +69,10 @@ def test_simplices_may_be_sets():
         (lambda: TRIANGLE.replace(y="a"), "y as a tensor of numbers, got str"),
         (lambda: TRIANGLE.replace(x=[{"a": 1}]), r"x\[0\] as a tensor of numbers, got dict"),
         (lambda: TRIANGLE.replace(vertex_labels="aab"), "different label for every vertex"),
-        (lambda: collate([nx.path_graph(2)]), "complexes to collate, got Graph; lift graphs"),
+        (
+            lambda: collate([nx.path_graph(2)]),
+            "one kind to collate, got Graph; lift graphs",
+        ),
         (lambda: collate([TRIANGLE.replace(y=1), TRIANGLE.replace(y=0.5)]), "one shape and type"),
         (lambda: clique_complex(scipy.sparse.coo_array([1.0, 0.0])), "square adjacency matrix"),
         (lambda: TRIANGLE.hodge_decomposition(1, torch.tensor([1.0, torch.nan, 0])), "finite"),

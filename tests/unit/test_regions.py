@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from mpsn.errors import MPSNError, TooLargeError
 from mpsn.regions import (
     CloseCallWarning,
-    arithmetic,
+    _arithmetic,
     bounds,
     characteristic_polynomial,
     count,
@@ -136,13 +136,13 @@ def test_the_least_and_the_largest_numbers():
 
 
 @given(matrices, st.data())
-def test_biases_too_different_in_size_are_told(W, data):
+def test_biases_too_different_in_size_cause_a_warning(W, data):
     b = [data.draw(entries) * Fraction(10) ** data.draw(exponents) for _ in W]
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as issued:
         warnings.simplefilter("always")
         found = count(W, b)
-    assert {warning.category for warning in told} <= {CloseCallWarning}
-    assert told or found == count(W, b, exact=True)
+    assert {warning.category for warning in issued} <= {CloseCallWarning}
+    assert issued or found == count(W, b, exact=True)
     with pytest.warns(CloseCallWarning, match=r"biases whose sizes differ by a factor of 1e\+13"):
         count(np.ones((3, 1)), [1.0, 2.0, 1e13])
 
@@ -163,14 +163,14 @@ def test_repeats_among_many_rows_are_those_found_by_comparing_all(n, monkeypatch
     rows[:200] *= 1 + 1e-14 * rng.standard_normal((200, n))
     found = []
     for most in (0, 10**9):
-        monkeypatch.setattr(arithmetic, "MAX_TABLE", most)
-        found.append(count(rows) if n < 7 else len(arithmetic.Float()._distinct(rows * 1e30)))
+        monkeypatch.setattr(_arithmetic, "MAX_TABLE", most)
+        found.append(count(rows) if n < 7 else len(_arithmetic.Float()._distinct(rows * 1e30)))
     assert found[0] == found[1]
 
 
-def test_close_calls_among_many_rows_are_told(monkeypatch):
-    monkeypatch.setattr(arithmetic, "MAX_TABLE", 0)
-    test_close_calls_are_told()
+def test_close_calls_among_many_rows_cause_a_warning(monkeypatch):
+    monkeypatch.setattr(_arithmetic, "MAX_TABLE", 0)
+    test_close_calls_cause_a_warning()
 
 
 def test_tensors():
@@ -199,7 +199,7 @@ def test_fractions_are_taken_as_they_are():
     assert count([[1 / 3, 1], [1, 3]]) == 2  # to within the tolerance they are
 
 
-def test_close_calls_are_told():
+def test_close_calls_cause_a_warning():
     with pytest.warns(CloseCallWarning, match=r"difference of 5\.0e-10, near the tolerance 1e-10"):
         assert count([[1.0, 0.0], [1.0, 5e-10]]) == 4
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ import mpsn
 from mpsn import MPSNError, SimplicialComplex
 from mpsn.errors import TooLargeError
 from mpsn.wl import Palette, kfwl, kwl, swl, wl
-from mpsn.wl.refinement import Painter
+from mpsn.wl._refinement import Painter
 
 TRIANGLE = SimplicialComplex.from_simplices([[0, 1, 2]])
 TAILED = SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
@@ -41,8 +41,8 @@ def test_one_complex_a_list_a_union_and_a_dataset_are_all_taken():
 
 def test_what_does_not_count_need_not_agree():
     """Labels, features and orientations of complexes, features of graphs."""
-    labelled = TAILED.replace(y=1, x=[torch.ones(4, 2)]).flip({1: torch.ones(4, dtype=bool)})
-    one, two = swl([labelled, TAILED]).histograms
+    labeled = TAILED.replace(y=1, x=[torch.ones(4, 2)]).flip({1: torch.ones(4, dtype=bool)})
+    one, two = swl([labeled, TAILED]).histograms
     assert one == two
     edges = torch.tensor([[0, 1, 0, 2], [1, 2, 2, 3]])
     data = Data(edge_index=edges, x=torch.ones(4, 3), y=torch.tensor([1]))
@@ -78,7 +78,7 @@ def test_no_adjacency_is_counting():
     assert r.num_colors(1) == (1, 1, 1)
 
 
-def test_rounds_can_be_told():
+def test_rounds_can_be_set():
     assert swl(TAILED, rounds=0).rounds == 0
     cut, on = swl(TAILED, rounds=1), swl(TAILED, rounds=6)
     assert (cut.rounds, cut.stable, on.rounds, on.stable) == (1, False, 6, True)
@@ -274,7 +274,7 @@ def test_a_table_that_would_not_fit_is_refused_with_its_size(test):
 
 
 def test_more_rounds_than_fit_are_refused(monkeypatch):
-    monkeypatch.setattr("mpsn.wl.refinement.room", lambda device: 10_000)
+    monkeypatch.setattr("mpsn.wl._refinement.available_memory", lambda device: 10_000)
     with pytest.raises(TooLargeError, match="set rounds to stop earlier"):
         wl(nx.path_graph(100))
     assert wl(nx.path_graph(100), rounds=3).rounds == 3

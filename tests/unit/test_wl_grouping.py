@@ -1,12 +1,14 @@
 """Grouping is exact, however bad the hash, and the same on every device."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpsn.wl.grouping import Multisets, _propose_torch, _split, group, segments_cpu
+from mpsn.wl._grouping import Multisets, group, segments_cpu
 
 receivers = st.lists(
     st.tuples(
@@ -28,10 +30,7 @@ def tensors(rows):
     return own, multisets
 
 
-def on_torch(own, multisets, bits=64):
-    """What runs on a GPU, here on the CPU."""
-    groups, doubtful = _propose_torch(own, multisets, bits)
-    return _split(groups, doubtful, own, multisets) if doubtful.numel() else groups
+on_torch = partial(group, compiled=False)  # what runs on a GPU, here on the CPU
 
 
 @pytest.mark.parametrize("bits", [64, 3, 1])

@@ -65,7 +65,7 @@ def test_unseen_colors_have_a_column_per_round_and_dimension():
 
 
 def test_pipeline_and_cross_validation():
-    """Cycles in one piece or in two, which is what SWL sees in small ones only."""
+    """Cycles in one piece or in two, which SWL sees only in small ones."""
     one = [nx.cycle_graph(n) for n in range(6, 18)]
     two = [nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(n - 3)) for n in range(6, 18)]
     y = np.repeat([0, 1], 12)
@@ -78,13 +78,13 @@ def test_pipeline_and_cross_validation():
 def test_vertex_features_count():
     edges = torch.tensor([[0, 1], [1, 0]])
     data = [Data(edge_index=edges, x=torch.tensor([[0.0], [float(i)]])) for i in range(2)]
-    for plain, labelled in (
+    for plain, labeled in (
         (WLKernel(1), WLKernel(1, initial="features")),
         (SWLKernel(1), SWLKernel(1, initial="features")),
     ):
         one, two = plain.fit_transform(data).toarray()
         assert (one == two).all()
-        one, two = labelled.fit_transform(data).toarray()
+        one, two = labeled.fit_transform(data).toarray()
         assert (one != two).any()
 
 

@@ -17,7 +17,7 @@ from mpsn.cli.output import AsJson, drawing
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
-    from mpsn.complexes.graphs import Graph
+    from mpsn.complexes._graphs import Graph
 
 
 def lift(
@@ -83,7 +83,7 @@ def distinguish(
     Example: mpsn distinguish rook4x4 shrikhande
     """
     from mpsn.wl import compare
-    from mpsn.wl.ladder import TRUTHS, VERDICTS, check_tests
+    from mpsn.wl._ladder import TRUTHS, VERDICTS, check_tests
 
     names = [name.strip() for name in tests.split(",")]
     check_tests(names, max_dim)
@@ -139,7 +139,7 @@ def _print_classes(
     file: str, graphs: "list[Graph]", tests: list[str], max_dim: int | None, as_json: bool
 ) -> None:
     from mpsn.wl import Classes, equivalence_classes
-    from mpsn.wl.ladder import TRUTHS, VERDICTS
+    from mpsn.wl._ladder import TRUTHS, VERDICTS
 
     rows: list[dict[str, Any]] = []
     for test in tests:

@@ -1,5 +1,6 @@
 """Graphs and data sets: read from files, downloaded, or constructed."""
 
+from mpsn.complexes._graphs import Graph
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows
 from mpsn.datasets._folds import Folds, tu_folds
@@ -12,6 +13,7 @@ __all__ = [
     "TU",
     "FlowDataset",
     "Folds",
+    "Graph",
     "TUDataset",
     "named_graph",
     "ocean_drifters",

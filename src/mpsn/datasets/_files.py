@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from mpsn._io import read_arrays
-from mpsn.complexes.graphs import Graph, as_graph
+from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.errors import UNREADABLE, FileError, GraphError, TooLargeError
 
 MAX_BYTES = 1 << 30  # of a file, and of the arrays in one

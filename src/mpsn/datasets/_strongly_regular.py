@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpsn.complexes.graphs import Graph
+from mpsn.complexes._graphs import Graph
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._named import Adjacency, chang, rook, shrikhande, switch, to_graph, triangular
 from mpsn.datasets._sources import locate

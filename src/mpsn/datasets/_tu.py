@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
+from mpsn.complexes._packed import from_parts
 from mpsn.datasets._sources import locate
-from mpsn.datasets._tu_raw import RawGraphs, holds, parse, read_members, split_raw
+from mpsn.datasets._tu_raw import RawGraphs, holds, parse, read_members
 from mpsn.errors import FileError, MPSNError, did_you_mean
-from mpsn.lifting import clique_complexes
+from mpsn.lifting import clique_complex
 
 SOURCE = "https://www.chrsmrrs.com/graphkerneldatasets"
 
@@ -136,14 +137,24 @@ def fingerprint(union: SimplicialComplex) -> str:
 
 
 def lift(raw: RawGraphs, known: TUSet) -> SimplicialComplex:
-    """Lift all graphs in one call; x[0] is the kind of each vertex, (n_0, 1) int64, from 0."""
-    union = clique_complexes([(g.edge_index, g.num_nodes) for g in split_raw(raw)], 2).union
-    kinds = torch.zeros(union.num_nodes, dtype=torch.int64)
+    """Lift all graphs at once; x[0] is the kind of each vertex, (n_0, 1) int64, from 0.
+
+    The disjoint union of the graphs is one graph; its complex, cut where the graphs begin, is the
+    disjoint union of theirs.
+    """
+    n, graphs = len(raw.owner), len(raw.classes)
+    K = clique_complex((raw.edges.T, n), max_dim=2)
+    starts = torch.from_numpy(np.searchsorted(raw.owner, np.arange(graphs + 1)))
+    kinds = torch.zeros(n, dtype=torch.int64)
     if known.features == "degrees":
-        kinds = _ranks(torch.bincount(union.faces(1).reshape(-1), minlength=union.num_nodes))
+        kinds = _ranks(torch.bincount(K.faces(1).reshape(-1), minlength=n))
     elif raw.labels is not None:
         kinds = _ranks(torch.from_numpy(raw.labels))
-    return union.replace(x=[kinds[:, None]], y=_ranks(torch.from_numpy(raw.classes)))
+    parts = {"x_0": kinds[:, None], "y": _ranks(torch.from_numpy(raw.classes))}
+    for k in range(K.dim + 1):
+        parts[f"ptr_{k}"] = torch.searchsorted(K.simplices(k)[:, 0].contiguous(), starts)
+    parts |= {f"faces_{k}": K.faces(k) for k in range(1, K.dim + 1)}
+    return from_parts({**parts, "y_ptr": torch.arange(graphs + 1)}, check=False)
 
 
 def _ranks(values: Tensor) -> Tensor:

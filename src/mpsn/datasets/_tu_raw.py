@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from mpsn._io import BoundedFile, check_member
-from mpsn.complexes.graphs import Graph
+from mpsn.complexes._graphs import Graph
 from mpsn.errors import UNREADABLE, FileError
 
 MAX_BYTES = 1 << 28  # the largest file of the six sets takes some 200 MB
@@ -117,9 +117,9 @@ def parse(name: str, members: dict[str, bytes]) -> RawGraphs:
             f"{len(labels)}; {MIXED}."
         )
     _check(
-        np.asarray(((edges >= 0) & (edges < n)).all(axis=1)),
+        ((edges >= 0) & (edges < n)).reshape(-1),
         f"vertices 1..{n} in {name}_A.txt, as many as {name}_graph_indicator.txt has lines",
-        lambda i: f"the edge {(edges[i] + 1).tolist()}",
+        lambda i: f"the edge {(edges[i // 2] + 1).tolist()}",
     )
     ends = owner[edges]  # (listings, 2)
     _check(

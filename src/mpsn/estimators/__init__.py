@@ -14,7 +14,7 @@ try:
     from mpsn.estimators.explain import Explanation
     from mpsn.estimators.loading import load
     from mpsn.estimators.simplicial import SimplicialClassifier, SimplicialRegressor
-    from mpsn.wl.kernels import SWLKernel, WLKernel
+    from mpsn.wl import SWLKernel, WLKernel
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "sklearn":
         raise

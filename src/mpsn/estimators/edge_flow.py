@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes.packed import from_parts, to_parts
+from mpsn.complexes._packed import from_parts, to_parts
 from mpsn.errors import UNREADABLE, ComplexError, FileError, MPSNError
 from mpsn.estimators.files import ModelFile, adopt_weights, damaged, read_model, write_model
 from mpsn.estimators.training import History, hold_out, outputs, pick_device, seeded, train
@@ -179,9 +179,8 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.random_state, (int, np.integer)):
             settings["random_state"] = None
         state = State(settings, self.classes_.tolist(), self.history_, self.n_validation_)
-        K = self.complex
-        bare = SimplicialComplex._trusted(K._faces, K._ptr, signs=K._signs)
-        tensors = {f"complex.{name}": part for name, part in to_parts(bare).items()}
+        parts = to_parts(self.complex.bare())
+        tensors = {f"complex.{name}": part for name, part in parts.items()}
         tensors |= {f"model.{name}": part for name, part in self.model_.state_dict().items()}
         write_model(path, ModelFile(type(self).__name__, asdict(state), tensors))
 

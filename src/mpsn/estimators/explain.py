@@ -123,8 +123,4 @@ def without(K: SimplicialComplex, k: int, s: int) -> SimplicialComplex:
     kept[k][s] = False
     for j in range(k + 1, len(kept)):
         kept[j] = kept[j - 1][K.faces(j)].all(dim=1)
-    number = [mask.cumsum(0) - 1 for mask in kept]
-    faces = [number[j - 1][K.faces(j)[kept[j]]] for j in range(1, len(kept))]
-    ends = [torch.tensor([0, int(mask.sum())], device=K.device) for mask in kept]
-    x = [x if x is None or j >= len(kept) else x[kept[j]] for j, x in enumerate(K.x)]
-    return SimplicialComplex._trusted(faces, ends, x=x)
+    return K.bare().replace(x=K.x).subcomplex(dict(enumerate(kept)))

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
-from mpsn.complexes.graphs import Graph, as_graph
+from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.datasets._files import iter_graphs
 from mpsn.errors import GraphError
 from mpsn.estimators.features import FeatureRule, Vertices, find_rule
@@ -40,10 +40,7 @@ def prepare(
     vertices = [_vertices(graph) for graph in read]
     rule = rule or find_rule(union, vertices, wanted)
     x = rule.apply(union, vertices).to(union.device)
-    size = max_dim + 1  # complexes handed in may have more
-    bare = SimplicialComplex._trusted(
-        union._faces[:max_dim], union._ptr[:size], x=[x], signs=union._signs[:size]
-    )
+    bare = union.bare().skeleton(max_dim).replace(x=[x])  # complexes handed in may have more
     return ComplexDataset(lift_features(bare, "mean", max_dim)), rule
 
 
@@ -100,7 +97,7 @@ def _lift(read: Sequence[Any], max_dim: int) -> SimplicialComplex:
         return lifted.union
     new = iter(lifted)
     parts = [graph if isinstance(graph, SimplicialComplex) else next(new) for graph in read]
-    return collate(SimplicialComplex._trusted(K._faces, K._ptr, signs=K._signs) for K in parts)
+    return collate(K.bare() for K in parts)
 
 
 def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:

@@ -1,17 +1,16 @@
 """SIN on the classes of simplices that SWL cannot tell apart, instead of on every simplex."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex, grouped
+from mpsn.complexes import Incidence, SimplicialComplex, _plain
+from mpsn.complexes._sparse import ranges, segment_sum
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn.conv import SINConv
-from mpsn.nn.functional.row_sums import sum_rows
-from mpsn.nn.functional.transposes import others
 from mpsn.nn.models import SIN
 from mpsn.wl import swl
 
@@ -21,14 +20,14 @@ class Round(NamedTuple):
 
     Attributes:
         own: The color before of every color, (m_k,).
-        faces: The colors before of the faces of every color, (m_k, k+1).
+        faces: The colors before of the faces of every color of dimension k >= 1.
         senders: For every color, the leave-one-out messages it receives, as rows of the table of
             (m_{k+1}, k+2) such messages; the rows of color c are ``ptr[c]`` up to the next.
         ptr: Where the rows of each color start in ``senders``, and the end, (m_k + 1,).
     """
 
     own: list[Tensor]
-    faces: list[Tensor]
+    faces: list[Incidence]
     senders: list[Tensor]
     ptr: list[Tensor]
 
@@ -62,27 +61,26 @@ class ColorClasses:
             [c - c.min() if len(c) else c for c in colors]
             for colors in swl(K, rounds=rounds).colors
         ]
-        cofaces = [grouped(K.faces(k + 1), K.count(k)) for k in range(K.dim)]
-        self.rounds = [self._round(t, cofaces) for t in range(rounds)]
+        self.rounds = [self._round(t) for t in range(rounds)]
 
-    def _round(self, t: int, cofaces: list[tuple[Tensor, Tensor]]) -> Round:
+    def _round(self, t: int) -> Round:
         K, before, after = self.K, self.ids[t], self.ids[t + 1]
         first = [_first(ids) for ids in after]  # a simplex of every color
         own = [ids[at] for ids, at in zip(before, first, strict=True)]
-        faces = [first[0].new_empty((len(first[0]), 0))]
-        faces += [before[k - 1][K.faces(k)[first[k]]] for k in range(1, K.dim + 1)]
+        faces = [
+            Incidence(before[k - 1][K.faces(k)[first[k]]].reshape(-1), _size(before[k - 1]), k + 1)
+            for k in range(1, K.dim + 1)
+        ]
         senders, lists = [], []
-        for k, (incidences, ptr) in enumerate(cofaces):
+        for k in range(K.dim):
+            order, ptr = K.incidence(k + 1).cofaces
             sizes = ptr.diff()[first[k]]
-            ends = sizes.cumsum(0)
-            owner = torch.repeat_interleave(sizes)
-            shift = ptr[:-1][first[k]] - ends + sizes
-            at = incidences[torch.arange(len(owner), device=K.device) + shift[owner]]
-            coface = after[k + 1][at // (k + 2)]
+            owner, at = ranges(ptr[:-1][first[k]], sizes)
+            coface = after[k + 1][order[at] // (k + 2)]
             # The representative of the co-face's color has a face of the receiver's color too.
-            column = (faces[k + 1][coface] == own[k][owner][:, None]).to(torch.int8).argmax(dim=1)
-            senders.append(coface * (k + 2) + column)
-            lists.append(nnf.pad(ends, (1, 0)))
+            found = faces[k].table[coface] == own[k][owner][:, None]
+            senders.append(coface * (k + 2) + found.to(torch.int8).argmax(dim=1))
+            lists.append(nnf.pad(sizes.cumsum(0), (1, 0)))
         return Round(own, faces, senders, lists)
 
     @torch.inference_mode()
@@ -120,37 +118,41 @@ class ColorClasses:
         ptr = self.K.ptr(k)
         if k > self.K.dim:
             return hs[0].new_zeros((len(ptr) - 1, hs[0].shape[1]))
-        total = sum_rows(hs[k], ids[k], ptr)  # (C, F)
+        total = segment_sum(hs[k], ids[k], ptr)  # (C, F)
         if model.readout.reduce == "mean":
             return total / ptr.diff().clamp(min=1)[:, None]
         return total
 
     def _layer(self, conv: SINConv, step: Round, hs: list[Tensor]) -> list[Tensor]:
         out = []
-        for k, (own, faces) in enumerate(zip(step.own, step.faces, strict=True)):
+        for k, own in enumerate(step.own):
             h = hs[k].index_select(0, own)
             low, up = conv.own(k, h, 0), conv.own(k, h, 1)
             if k > 0:
-                low = fn.boundary(hs[k - 1], faces).add_(low)
+                low = step.faces[k - 1].boundary(hs[k - 1]).add_(low)
             if k < self.K.dim:
-                table = self._exchanged(conv, k, step, hs).flatten(0, 1)
-                up = sum_rows(table, step.senders[k], step.ptr[k]).add_(up)
+                table = self._others(conv, k, step, hs)
+                up = segment_sum(table, step.senders[k], step.ptr[k]).add_(up)
             out.append(conv.update(k, low, up))
         return out
 
-    def _exchanged(self, conv: SINConv, k: int, step: Round, hs: list[Tensor]) -> Tensor:
-        """Return the leave-one-out sums of messages to k-simplices, (m_{k+1}, k+2, F)."""
-        h, coface, faces, own = hs[k], hs[k + 1], step.faces[k + 1], step.own[k + 1]
+    def _others(self, conv: SINConv, k: int, step: Round, hs: list[Tensor]) -> Tensor:
+        """Return the leave-one-out sums of messages to k-simplices, (m_{k+1} (k+2), F)."""
+        h, coface, faces, own = hs[k], hs[k + 1], step.faces[k], step.own[k + 1]
         if not conv.message:
-            return torch.stack(others(fn.gather(h, faces)), dim=1)
-        dense = conv.message[k]
-        p, q = fn.split_linear([h, coface], dense.weight, dense.bias)  # type: ignore[arg-type]
+            return _plain.flat(faces, _plain.others(faces, _plain.gather(faces, h)))
+        dense: Any = conv.message[k]
+        p, q = fn.split_linear([h, coface], dense.weight, dense.bias)
         q = q.index_select(0, own)
-        return torch.stack(others([conv.act(m.add_(q)) for m in fn.gather(p, faces)]), dim=1)
+        messages = [conv.act(m.add_(q)) for m in _plain.gather(faces, p)]
+        return _plain.flat(faces, _plain.others(faces, messages))
+
+
+def _size(ids: Tensor) -> int:
+    return int(ids.max()) + 1 if len(ids) else 0
 
 
 def _first(ids: Tensor) -> Tensor:
     """Return the first position of every number 0, 1, ... in ``ids``."""
-    count = int(ids.max()) + 1 if len(ids) else 0
     at = torch.arange(len(ids), device=ids.device)
-    return ids.new_full((count,), len(ids)).scatter_reduce_(0, ids, at, "amin")
+    return ids.new_full((_size(ids),), len(ids)).scatter_reduce_(0, ids, at, "amin")

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes import Incidence, SimplicialComplex
+from mpsn.complexes._sparse import SparseRows
 from mpsn.errors import LayerError
-from mpsn.nn.checks import activation
-from mpsn.nn.functional import incidence
-from mpsn.nn.functional.row_sums import SparseRows
+from mpsn.nn._checks import activation
 from mpsn.nn.models.edge_flow import EdgeFlowNet
 
 
@@ -139,21 +138,21 @@ class _Layer(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, products: _Products, h: Tensor, *weights: Tensor) -> Tensor:
-        z = products.spread.times(h)  # (S (n_0 + n_2'), N, F)
+        z = products.spread @ h  # (S (n_0 + n_2'), N, F)
         ctx.products = products
         ctx.save_for_backward(h, z, *weights)
-        return products.collect.times(products.project(h, z, weights))
+        return products.collect @ products.project(h, z, weights)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         products: _Products = ctx.products
         h, z, *weights = ctx.saved_tensors
         grad = grad.contiguous()
-        spread = products.spread.times(grad)
+        spread = products.spread @ grad
         of_h = None
         if ctx.needs_input_grad[1]:
             turned = products.project(grad, spread, [weight.mT for weight in weights])
-            of_h = products.collect.times(turned)
+            of_h = products.collect @ turned
         sides = zip(products.parts(h, z), products.parts(grad, spread), strict=True)
         chunks = h.shape[1]
         return None, of_h, *(_product_of_rows(left, right, chunks) for left, right in sides)
@@ -210,35 +209,34 @@ def _products(K: SimplicialComplex, copies: int, upper: bool, signed: bool) -> _
         torch.cat([own, edge]),
         torch.cat([own, copies * E + column]),
         torch.cat([torch.ones_like(own, dtype=value.dtype), value]),
-        copies * E,
+        (copies * E, copies * E + before),
     )
-    spread = SparseRows.of(column, edge, value, before)
+    spread = SparseRows.of(column, edge, value, (before, copies * E))
     n, shares = [block.n for block in blocks], [block.share for block in blocks]
     return _Products(copies, E, n, shares, spread, collect)
 
 
 def _vertices(K: SimplicialComplex, signed: bool) -> _Block:
-    faces, signs = incidence(K, 1, signed)
-    edges = torch.arange(K.count(1), device=K.device).repeat_interleave(2)
-    return _Block(edges, faces.reshape(-1), _values(faces, signs), K.count(0), 2)
+    B = K.incidence(1)
+    return _Block(B.cell, B.face, _values(B, signed), K.count(0), 2)
 
 
 def _triangles(K: SimplicialComplex, signed: bool) -> _Block:
     """Return the triangles, and a column for each edge that is in fewer of them than another."""
-    faces, signs = incidence(K, 2, signed)
-    degree = torch.bincount(faces.reshape(-1), minlength=K.count(1))
+    B = K.incidence(2)
+    degree = B.degree
     most = int(degree.max()) if len(degree) else 0
     fewer = (degree < most).nonzero()[:, 0]
     n = K.count(2) + len(fewer)
     column = torch.arange(n, device=K.device)
     return _Block(
-        torch.cat([faces.reshape(-1), fewer]),
-        torch.cat([column[: K.count(2)].repeat_interleave(3), column[K.count(2) :]]),
-        torch.cat([_values(faces, signs), (most - degree[fewer]).double().sqrt()]),
+        torch.cat([B.face, fewer]),
+        torch.cat([B.cell, column[K.count(2) :]]),
+        torch.cat([_values(B, signed), (most - degree[fewer]).double().sqrt()]),
         n,
         most,
     )
 
 
-def _values(faces: Tensor, signs: Tensor | None) -> Tensor:
-    return (torch.ones_like(faces) if signs is None else signs).reshape(-1).double()
+def _values(B: Incidence, signed: bool) -> Tensor:
+    return B.signs.double() if signed else torch.ones_like(B.face, dtype=torch.float64)

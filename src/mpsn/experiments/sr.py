@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
-from mpsn.complexes.graphs import Graph
+from mpsn.complexes._graphs import Graph
 from mpsn.datasets import strongly_regular
 from mpsn.datasets._strongly_regular import FAMILIES, Parameters, locate_family
 from mpsn.errors import FileError

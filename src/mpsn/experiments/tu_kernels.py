@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mpsn.complexes.graphs import Graph
+from mpsn.complexes._graphs import Graph
 from mpsn.datasets import Folds, TUDataset
 from mpsn.datasets._folds import stratify
 from mpsn.datasets._tu import SETS
@@ -73,7 +73,7 @@ def gram(test: Literal["wl", "swl"], graphs: Sequence[Graph], rounds: int, label
     Counting colors that only test graphs have changes no product of theirs with other graphs.
     """
     try:
-        from mpsn.wl.kernels import SWLKernel, WLKernel
+        from mpsn.wl import SWLKernel, WLKernel
     except ImportError as error:
         raise MPSNError(
             "Expected scikit-learn for kernels, got none; pip install mpsn[sklearn]."

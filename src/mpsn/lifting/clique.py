@@ -10,19 +10,20 @@ from torch import Tensor
 from tqdm import tqdm
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes.convert import complex_of
-from mpsn.complexes.graphs import clean_graphs
-from mpsn.complexes.memory import room
+from mpsn.complexes._convert import complex_of
+from mpsn.complexes._graphs import clean_graphs
+from mpsn.complexes._memory import available_memory
 from mpsn.errors import GraphError, TooLargeError
-from mpsn.lifting import cliques_cpu, cliques_torch
+from mpsn.lifting import _cliques_cpu as cliques_cpu
+from mpsn.lifting import _cliques_torch as cliques_torch
 from mpsn.lifting.features import lift_features
 
-CHUNK = 1 << 20  # cliques between two looks at the progress bar
-CANDIDATE_BYTES = 64  # what the join on the GPU holds per candidate at its peak
+CHUNK = 1 << 20  # cliques between updates of the progress bar
+CANDIDATE_BYTES = 64  # peak memory of the join on the GPU, per candidate
 
 
 class Level(NamedTuple):
-    """The cliques of one size: face table, last vertices, and where their children start."""
+    """Cliques of one size: face table, last vertices, and where their children start."""
 
     faces: Tensor
     last: Tensor
@@ -40,18 +41,17 @@ def clique_complex(
     """Lift a graph to its clique complex: every (k+1)-clique becomes a k-simplex (section 3).
 
     Cliques are counted before they are written, dimension by dimension; a result that would not
-    fit is refused before it is allocated. Time is linear in the size of the result for sparse
-    graphs, and O(a^(k-1) m) for a graph of m edges and arboricity a.
+    fit into memory is refused before it is allocated. Time is linear in the size of the result for
+    sparse graphs, and O(a^(k-1) m) for a graph of m edges and arboricity a.
 
     Args:
-        graph: PyG ``Data`` (its x, edge_attr and y come along as x[0], x[1] and y), a networkx
-            graph with any hashable labels, a scipy sparse matrix, or ``(edge_index, num_nodes)``.
-            Self-loops are dropped; every other edge counts once, undirected, however often and in
-            whichever direction it is listed; isolated vertices stay.
+        graph: PyG ``Data`` (x, edge_attr and y become x[0], x[1] and y), a networkx graph with any
+            hashable labels, a scipy sparse matrix, or ``(edge_index, num_nodes)``. Self-loops are
+            dropped, edges are undirected, repeated edges count once, isolated vertices are kept.
         max_dim: Largest dimension of a simplex; None for all cliques.
-        features: How to give simplices the features of their vertices, where they have none.
-        device: Where to lift and keep the complex; where the graph is, unless said.
-        max_bytes: Largest size of the complex; three quarters of the free memory unless said.
+        features: How to compute missing features of simplices from those of their vertices.
+        device: Device of the complex. Defaults to that of the graph.
+        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
 
     Example:
         >>> mpsn.clique_complex(nx.complete_graph(4), max_dim=None)
@@ -69,7 +69,7 @@ def clique_complexes(
     device: torch.device | str | None = None,
     max_bytes: int | None = None,
 ) -> ComplexDataset:
-    """Lift many graphs in one call, to a packed collection of their clique complexes.
+    """Lift many graphs in one call to a packed collection of their clique complexes.
 
     Arguments as for :func:`clique_complex`.
 
@@ -120,10 +120,10 @@ def _lift(
 
 
 class _Budget:
-    """How much memory the result may take, and what it has taken so far."""
+    """The memory that the result may take, and what it has taken so far."""
 
     def __init__(self, max_bytes: int | None, where: torch.device, counts: list[int]) -> None:
-        self.limit = room(where) if max_bytes is None else max_bytes
+        self.limit = available_memory(where) if max_bytes is None else max_bytes
         self.used, self.counts = 0, counts
 
     def spend(self, shape: tuple[int, ...]) -> None:
@@ -131,7 +131,7 @@ class _Budget:
         self.used += 8 * shape[0] * shape[1]
 
     def check(self, rows: int, width: int) -> None:
-        """Refuse a table that would not fit; its last vertices lie beside it for a while."""
+        """Refuse a table that would not fit beside its last vertices."""
         need = self.used + 8 * rows * (width + 1)
         if need > self.limit:
             dim = len(self.counts)
@@ -176,7 +176,7 @@ def _up_torch(level: Level, n: int, budget: _Budget, room: int | None = None) ->
         many = cliques_torch.Candidates(*(part[start:stop] for part in candidates))
         return cliques_torch.join(last, keys, n, start, many, total)
 
-    # One chunk is the rule; then the join of the count pass serves the fill pass too.
+    # Usually there is one chunk, and the join of the count pass serves the fill pass too.
     kept = hits(*chunks[0]) if len(chunks) == 1 else None
     with _progress(2 * m, width) as bar:
         sizes = []
@@ -200,7 +200,7 @@ def _up_torch(level: Level, n: int, budget: _Budget, room: int | None = None) ->
 
 
 def _cut(ends: Tensor, room: int) -> Iterator[tuple[int, int, int]]:
-    """Cut cliques into runs (start, stop, candidates) of at most ``room`` candidates, or one."""
+    """Split cliques into runs (start, stop, candidates) of at most ``room`` candidates, or one."""
     m, start, done = len(ends), 0, 0
     total = int(ends[-1])
     while start < m:

@@ -1,4 +1,4 @@
-"""Features for higher simplices, from those of their vertices."""
+"""Features of higher simplices, from those of their vertices."""
 
 from typing import Literal
 
@@ -14,8 +14,8 @@ def lift_features(
     Args:
         K: A complex with vertex features.
         how: ``"sum"`` or ``"mean"``.
-        max_dim: Up to which dimension, with empty tensors (0, F) where there are no simplices; the
-            dimension of the complex unless said.
+        max_dim: Largest dimension to fill; dimensions without simplices get empty tensors (0, F).
+            Defaults to the dimension of the complex.
 
     Example:
         >>> K = mpsn.clique_complex(nx.cycle_graph(3))

@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.nn import functional as fn
-from mpsn.nn.checks import check_cochain, check_least
+from mpsn.complexes.complex import Complex
+from mpsn.nn._checks import check_cochain, check_least
 
 
 class Populate(torch.nn.Module):
@@ -37,15 +36,15 @@ class Populate(torch.nn.Module):
             torch.nn.Linear(in_channels, in_channels, bias=False) for _ in range(max_dim)
         )
 
-    def forward(self, K: SimplicialComplex, x: Tensor) -> list[Tensor]:
+    def forward(self, K: Complex, x: Tensor) -> list[Tensor]:
         """Return features per dimension."""
         check_cochain(K, 0, x, self.in_channels, next(self.parameters(), x))
         out, total = [x], x
         for k, weight in enumerate(self.weights, start=1):
-            total = fn.boundary(total, K.faces(k)) / k  # (n_k, F), sums over vertices
+            total = K.incidence(k).boundary(total) / k  # (n_k, F), sums over vertices
             out.append(weight(total))
         return out
 
     def extra_repr(self) -> str:
-        """Say what the parameters do not."""
+        """Describe what the parameters do not show."""
         return f"{self.in_channels}, max_dim={self.max_dim}"

@@ -1,9 +1,9 @@
-"""Linear regions: closed-form bounds, exact counts, and pictures of hyperplane arrangements."""
+"""Linear regions of layers: closed-form bounds, exact counts, and two-dimensional slices."""
 
 from mpsn.regions import bounds
-from mpsn.regions.arrangement import CloseCallWarning, characteristic_polynomial, count
-from mpsn.regions.layer import layer_matrix
-from mpsn.regions.slices import Slice, slice2d
+from mpsn.regions._arrangement import CloseCallWarning, characteristic_polynomial, count
+from mpsn.regions._layer import layer_matrix
+from mpsn.regions._slices import Slice, slice2d
 
 __all__ = [
     "CloseCallWarning",

@@ -1,8 +1,7 @@
-"""How many linear regions a layer can have: the paper's closed forms, as exact integers.
+"""Bounds on the number of linear regions of a layer: the paper's closed forms, as exact integers.
 
-A layer x ↦ relu(W x) cuts its input space along the hyperplanes W_i x = 0. Without biases they all
-meet in the origin, a *central* arrangement; with biases they need not, and ``affine=True`` gives
-the bounds for that case.
+A layer x ↦ relu(W x) cuts its input space along the hyperplanes W_i x = 0, which all contain the
+origin: a *central* arrangement. ``affine=True`` gives the bounds for layers with biases.
 """
 
 import operator
@@ -15,14 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mpsn.errors import MPSNError
+from mpsn.regions._arrangement import count
 
 
 def dense(inputs: int, outputs: int, affine: bool = False) -> int:
-    r"""Return the most regions of ``outputs`` hyperplanes in ``inputs`` dimensions.
+    r"""Return the largest number of regions of ``outputs`` hyperplanes in ``inputs`` dimensions.
 
     :math:`2 \sum_{j<N} \binom{M-1}{j}` through the origin, else
-    :math:`\sum_{j \le N} \binom{M}{j}`; both are reached in general position (Zaslavsky; theorem
-    "zaslavsky-central-genpos" of the paper).
+    :math:`\sum_{j \le N} \binom{M}{j}`; both are attained in general position (Zaslavsky;
+    theorem "zaslavsky-central-genpos" of the paper).
 
     Example:
         >>> mpsn.regions.bounds.dense(2, 3), mpsn.regions.bounds.dense(2, 3, affine=True)
@@ -60,8 +60,8 @@ def scnn(
 
     Args:
         counts: Number of simplices per dimension, S_n.
-        inputs: Width of the input per dimension, d_n; one number for all.
-        outputs: Width of the output per dimension, m_n; one number for all.
+        inputs: Width of the input per dimension, d_n, or one number for all.
+        outputs: Width of the output per dimension, m_n, or one number for all.
         affine: Whether the layer has biases.
 
     Example:
@@ -76,7 +76,7 @@ def scnn(
 def mpsn_upper(
     counts: Sequence[int], inputs: int | Sequence[int], outputs: int, affine: bool = False
 ) -> int:
-    r"""Return the first upper bound for an MPSN layer, where neighbouring dimensions interact.
+    r"""Return the first upper bound for an MPSN layer, where adjacent dimensions interact.
 
     :math:`\prod_n (2 \sum_{i < d_{n-1}+d_n+d_{n+1}} \binom{m-1}{i})^{S_n}`.
 
@@ -92,7 +92,7 @@ def mpsn_upper(
 def mpsn_trivial(
     counts: Sequence[int], inputs: int | Sequence[int], outputs: int, affine: bool = False
 ) -> int:
-    r"""Return the 'trivial' upper bound for an MPSN layer, that of a dense layer of its size.
+    r"""Return the "trivial" upper bound for an MPSN layer, that of a dense layer of its size.
 
     :math:`2 \sum_{j<N} \binom{M-1}{j}` with :math:`N = \sum_n S_n d_n` and
     :math:`M = \sum_n S_n m`.
@@ -107,26 +107,22 @@ def mpsn_trivial(
 
 
 def mpsn_lower(
-    own: Sequence[ArrayLike],
-    above: Sequence[ArrayLike],
-    inputs: int | Sequence[int],
-    outputs: int,
+    own: Sequence[ArrayLike], above: Sequence[ArrayLike], inputs: int | Sequence[int], outputs: int
 ) -> int:
     r"""Return the lower bound R_MPSN ≥ R_SCNN on the maximum, for outputs H_0, ..., H_{p-1}.
 
-    Its conditions are checked: :math:`d_{n+1} \ge d_n`, and
+    The conditions are checked: :math:`d_{n+1} \ge d_n`, and
     :math:`\operatorname{rank} (O_n)_{C:} \ge \operatorname{rank} (M_n)_{C:}` for any rows C. The
     latter holds exactly if the rows of every basis of M_n are independent in O_n.
 
     Args:
         own: Matrices M_0, ..., M_{p-1}, each (S_n, S_n).
         above: Matrices O_0, ..., O_{p-1}, each (S_n, S_{n+1}).
-        inputs: Widths d_0, ..., d_p; one number for all.
+        inputs: Widths d_0, ..., d_p, or one number for all.
         outputs: Width m.
     """
     M, O = [np.asarray(a, float) for a in own], [np.asarray(a, float) for a in above]  # noqa: E741
-    counts = [len(a) for a in M]
-    d, m = _per_dimension([*counts, 0], "inputs", inputs), _size("outputs", outputs)
+    d, m = _per_dimension([0] * (len(M) + 1), "inputs", inputs), _size("outputs", outputs)
     for n in range(len(M)):
         if d[n + 1] < d[n]:
             raise MPSNError(
@@ -137,10 +133,7 @@ def mpsn_lower(
                 f"Expected rank (O_{n})_C >= rank (M_{n})_C for all rows C, got some C where it "
                 f"is smaller; the bound does not apply to this complex."
             )
-    # M_n need not be invertible here: what counts is how many regions its rows make.
-    from mpsn.regions.arrangement import count
-
-    total = 1
+    total = 1  # M_n need not be invertible, so regions are counted
     for n, matrix in enumerate(M):
         weights = np.random.default_rng(n).standard_normal((d[n], m))
         total *= count(np.kron(weights.T, matrix))
@@ -149,19 +142,14 @@ def mpsn_lower(
 
 def _dominates(strong: NDArray[np.float64], weak: NDArray[np.float64]) -> bool:
     rank = int(np.linalg.matrix_rank(weak))
-    for rows in map(list, combinations(range(len(weak)), rank)):
-        independent = np.linalg.matrix_rank(weak[rows]) == rank
-        if independent and np.linalg.matrix_rank(strong[rows]) < rank:
-            return False
-    return True
+    subsets = map(list, combinations(range(len(weak)), rank))
+    bases = (rows for rows in subsets if np.linalg.matrix_rank(weak[rows]) == rank)
+    return all(np.linalg.matrix_rank(strong[rows]) >= rank for rows in bases)
 
 
 def _per_dimension(counts: list[int], name: str, width: Any) -> list[int]:
-    try:
-        widths = [operator.index(width)] * len(counts)
-    except TypeError:
-        widths = width
-    widths = _sizes(name, widths)
+    one = isinstance(width, (int, np.integer))
+    widths = _sizes(name, [width] * len(counts) if one else width)
     if len(widths) != len(counts):
         raise MPSNError(
             f"Expected one width per dimension ({len(counts)}), got {len(widths)}: {widths}."

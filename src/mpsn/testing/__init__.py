@@ -1,15 +1,15 @@
-"""A test kit for your own layers and code: symmetries, and random complexes for hypothesis."""
+"""A test kit for your own layers: checks of their symmetries, and random complexes."""
 
 from typing import TYPE_CHECKING, Any
 
-from mpsn.testing.symmetry import (
+from mpsn.testing._symmetry import (
     assert_orientation_equivariant,
     assert_orientation_invariant,
     assert_permutation_equivariant,
 )
 
 if TYPE_CHECKING:
-    from mpsn.testing.strategies import complexes, graphs
+    from mpsn.testing._strategies import complexes, graphs
 
 __all__ = [
     "assert_orientation_equivariant",
@@ -21,9 +21,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Bring in the strategies when asked: they alone need hypothesis."""
+    """Import the strategies on demand: only they need hypothesis."""
     if name in ("complexes", "graphs"):
-        from mpsn.testing import strategies
+        from mpsn.testing import _strategies
 
-        return getattr(strategies, name)
+        return getattr(_strategies, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

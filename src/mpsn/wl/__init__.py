@@ -1,23 +1,24 @@
-"""The ladder of Weisfeiler-Lehman tests: exact color refinement, and graphs compared by it.
+"""Weisfeiler-Lehman tests: exact color refinement, and comparing graphs with it.
 
 :func:`wl` colors vertices, :func:`swl` simplices, :func:`kwl` and :func:`kfwl` tuples of vertices.
 Beware of two conventions for the last two: the folklore test on k-tuples is as powerful as the
 oblivious one on (k+1)-tuples, so 3-WL = 2-FWL.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mpsn.wl.isomorphism import isomorphic, isomorphism_classes
-from mpsn.wl.ladder import LADDER, TESTS, Classes, Comparison, Verdict, compare, equivalence_classes
-from mpsn.wl.palette import Palette
-from mpsn.wl.refinement import Refinement
+from mpsn.wl._isomorphism import isomorphic
+from mpsn.wl._ladder import Classes, Comparison, Verdict, compare, equivalence_classes
+from mpsn.wl._palette import Palette
+from mpsn.wl._refinement import Refinement
+from mpsn.wl._tuples import kfwl, kwl
+from mpsn.wl._vertices import wl
 from mpsn.wl.simplices import swl
-from mpsn.wl.tuples import kfwl, kwl
-from mpsn.wl.vertices import wl
+
+if TYPE_CHECKING:
+    from mpsn.wl._kernels import SWLKernel, WLKernel
 
 __all__ = [
-    "LADDER",
-    "TESTS",
     "Classes",
     "Comparison",
     "Palette",
@@ -28,7 +29,6 @@ __all__ = [
     "compare",
     "equivalence_classes",
     "isomorphic",
-    "isomorphism_classes",
     "kfwl",
     "kwl",
     "swl",
@@ -37,12 +37,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("SWLKernel", "WLKernel"):  # only these need scikit-learn
-        try:
-            from mpsn.wl import kernels
-        except ImportError as error:
-            raise ImportError(
-                f"Expected scikit-learn for mpsn.wl.{name}; run pip install 'mpsn[sklearn]'."
-            ) from error
-        return getattr(kernels, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in ("SWLKernel", "WLKernel"):  # only these need scikit-learn
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from mpsn.wl import _kernels
+    except ImportError as error:
+        raise ImportError(
+            f"Expected scikit-learn for mpsn.wl.{name}; run pip install 'mpsn[sklearn]'."
+        ) from error
+    return getattr(_kernels, name)

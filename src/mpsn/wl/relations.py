@@ -1,4 +1,4 @@
-"""Whom a simplex hears, by adjacency, read off the face tables (Definition 4 of the paper)."""
+"""The adjacencies of cells, read off the incidences (Definition 4 of the paper)."""
 
 from collections.abc import Callable
 from typing import NamedTuple, cast
@@ -6,14 +6,15 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex, grouped
-from mpsn.complexes.operators import Kind
-from mpsn.wl.grouping import Multisets
-from mpsn.wl.refinement import Colors, Painter
+from mpsn.complexes import SimplicialComplex
+from mpsn.complexes._operators import Kind
+from mpsn.complexes._sparse import grouped, ranges
+from mpsn.wl._grouping import Multisets
+from mpsn.wl._refinement import Colors, Painter
 
 
 class Relation(NamedTuple):
-    """Whom each receiver hears: entries ``ptr[i]:ptr[i + 1]``, each one or two simplices.
+    """The senders of each receiver: entries ``ptr[i]:ptr[i + 1]``, each one or more simplices.
 
     ``columns`` holds (step, index) pairs: simplices ``index`` of the receiver's dimension + step.
     """
@@ -22,7 +23,7 @@ class Relation(NamedTuple):
     columns: tuple[tuple[int, Tensor], ...]
 
     def gather(self, k: int, colors: Colors, painter: Painter) -> Multisets:
-        """Collect the colors heard by k-simplices."""
+        """Collect the colors that each k-simplex receives."""
         heard = [colors[k + step].index_select(0, index) for step, index in self.columns]
         return Multisets(self.ptr, painter.pack(heard) if heard else self.ptr[:0])
 
@@ -30,29 +31,31 @@ class Relation(NamedTuple):
 def _boundary(K: SimplicialComplex, k: int) -> Relation | None:
     if k == 0:
         return None
-    table = K.faces(k)
-    ptr = torch.arange(0, table.numel() + 1, k + 1, device=K.device)
-    return Relation(ptr, ((-1, narrow(table.reshape(-1))),))
+    B = K.incidence(k)
+    return Relation(B.offsets, ((-1, narrow(B.face)),))
 
 
 def _coboundary(K: SimplicialComplex, k: int) -> Relation | None:
     if k >= K.dim:
         return _silence(K, k)
-    at, ptr = grouped(K.faces(k + 1), K.count(k))
-    return Relation(ptr, ((1, narrow(at // (k + 2))),))
+    B = K.incidence(k + 1)
+    order, ptr = B.cofaces
+    return Relation(ptr, ((1, narrow(B.cell[order])),))
 
 
 def _upper(K: SimplicialComplex, k: int) -> Relation | None:
     if k >= K.dim:
         return _silence(K, k)
-    table, width = K.faces(k + 1), k + 2
-    at, ptr = grouped(table, K.count(k))
-    row, column = at // width, at % width
-    others = (column[:, None] + torch.arange(1, width, device=K.device)) % width
-    others += (row * width)[:, None]  # (incidences, k + 1): positions of the other faces
-    sender = narrow(table.reshape(-1)).index_select(0, others.reshape(-1))
-    shared = narrow(row).repeat_interleave(width - 1)
-    return Relation(ptr * (width - 1), ((0, sender), (1, shared)))
+    B = K.incidence(k + 1)
+    order, ptr = B.cofaces
+    cell, others = B.cell[order], B.offsets.diff() - 1
+    number = others[cell]
+    total = None if B.width is None else len(order) * (B.width - 1)
+    owner, other = ranges(B.offsets[cell], number, total)
+    other += other >= order[owner]  # pass over itself
+    ends = torch.nn.functional.pad(number.cumsum(0), (1, 0))
+    sender = narrow(B.face).index_select(0, other)
+    return Relation(ends[ptr], ((0, sender), (1, narrow(cell)[owner])))
 
 
 def _lower(K: SimplicialComplex, k: int) -> Relation | None:
@@ -65,12 +68,12 @@ def _lower(K: SimplicialComplex, k: int) -> Relation | None:
 
 
 def _silence(K: SimplicialComplex, k: int) -> Relation:
-    """Nothing to hear, said aloud: with a palette, other complexes may have co-faces here."""
+    """Return empty multisets: with a palette, other complexes may have co-faces here."""
     return Relation(torch.zeros(K.count(k) + 1, dtype=torch.int64, device=K.device), ())
 
 
 def narrow(index: Tensor) -> Tensor:
-    """Make an index int32, if it fits: half the memory, and gathers are faster."""
+    """Convert an index to int32 if it fits: half the memory, and faster gathers."""
     fits = index.numel() == 0 or int(index.max()) < 1 << 31
     return index.to(torch.int32) if fits else index
 

@@ -6,14 +6,13 @@ from typing import Literal, cast
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
-from mpsn.complexes.operators import Kind
+from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError
-from mpsn.wl import initial as start
-from mpsn.wl.graphs import check_vertices
-from mpsn.wl.grouping import Multisets
-from mpsn.wl.initial import Initial
-from mpsn.wl.palette import Palette
-from mpsn.wl.refinement import Colors, Painter, Refinement, refine
+from mpsn.wl import _inputs as start
+from mpsn.wl._grouping import Multisets
+from mpsn.wl._inputs import Initial, check_vertices
+from mpsn.wl._palette import Palette
+from mpsn.wl._refinement import Colors, Painter, Refinement, refine
 from mpsn.wl.relations import ADJACENCIES
 
 
@@ -30,7 +29,7 @@ def swl(
     .. math:: c_\sigma^{t+1} = \mathrm{HASH}\{c_\sigma^t, c_\mathcal{B}^t(\sigma),
         c_\mathcal{C}^t(\sigma), c_\downarrow^t(\sigma), c_\uparrow^t(\sigma)\}
 
-    with the multisets of the adjacencies asked for: colors of faces, of co-faces, pairs
+    with the multisets of the chosen adjacencies: colors of faces, of co-faces, pairs
     :math:`(c_\tau, c_{\sigma\cap\tau})` over lower and :math:`(c_\tau, c_{\sigma\cup\tau})` over
     upper adjacent simplices (Definition 5). HASH is perfect: colors are keyed by whole signatures.
     Boundary and upper adjacencies are as powerful as all four (Theorem 6).
@@ -38,11 +37,11 @@ def swl(
     Args:
         complexes: The complexes to refine together: one, a union, a list or a dataset.
         adjacencies: Any of "boundary", "coboundary", "lower", "upper".
-        initial: "dimension" for one color per dimension; "features" to tell simplices apart by
-            their rows of ``x`` where there are any; or one tensor per dimension, (n_k,) or
-            (n_k, F), or None.
-        rounds: How many rounds to run; until stable unless said.
-        palette: Palette to take colors from and add them to, to refine one after another.
+        initial: "dimension" for one color per dimension; "features" to color simplices by their
+            rows of ``x`` where there are any; or one tensor per dimension, (n_k,) or (n_k, F), or
+            None.
+        rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
+        palette: Palette to share colors with earlier refinements; it is extended in place.
 
     Example:
         >>> hexagon, triangles = nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)
@@ -73,6 +72,7 @@ def swl(
     colors, kinds = _initial(union, initial)
     if palette is not None:
         palette.adopt(("swl", *chosen), kinds)
+    offsets = tuple(union.ptr(k) for k in range(len(colors)))
     relations = [
         [relation for name in chosen if (relation := ADJACENCIES[name](union, k))]
         for k in range(len(colors))
@@ -81,21 +81,18 @@ def swl(
     def signatures(k: int, now: Colors, painter: Painter) -> tuple[Tensor, list[Multisets]]:
         return now[k], [relation.gather(k, now, painter) for relation in relations[k]]
 
-    return refine("swl", colors, signatures, union._ptr, rounds, palette)
+    return refine("swl", colors, signatures, offsets, rounds, palette)
 
 
 def _union(complexes: object, with_features: bool) -> SimplicialComplex:
-    """Take complexes together, without what does not count: labels, orientations, features."""
+    """Join complexes, without what the test ignores: labels, orientations, features."""
     if isinstance(complexes, ComplexDataset):
         complexes = complexes.union
     elif isinstance(complexes, Sequence) and all(
         isinstance(K, SimplicialComplex) for K in complexes
     ):
         complexes = collate(
-            [
-                SimplicialComplex._trusted(K._faces, K._ptr, x=K._x if with_features else ())
-                for K in complexes
-            ]
+            [K.bare().replace(x=K.x) if with_features else K.bare() for K in complexes]
         )
     if not isinstance(complexes, SimplicialComplex):
         raise ColoringError(
@@ -106,7 +103,7 @@ def _union(complexes: object, with_features: bool) -> SimplicialComplex:
 
 
 def _initial(K: SimplicialComplex, how: object) -> tuple[list[Initial], dict[int, str]]:
-    levels = range(len(K._ptr))
+    levels = range(max(K.dim, 0) + 1)
     if how == "dimension":
         return [start.uniform(K.count(k), K.device) for k in levels], dict.fromkeys(levels, how)
     given = list(K.x if how == "features" else cast("Sequence[Tensor | None]", how))

@@ -8,10 +8,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.nn.checks import cochains
-from mpsn.nn.functional.cofaces import cofaces
-
-LONGEST = 256  # co-faces of one simplex; longer lists take a GPU longer than adding one by one
+from mpsn.complexes._packed import from_parts
+from mpsn.nn._checks import cochains
 
 
 class WideBatch(NamedTuple):
@@ -63,13 +61,9 @@ class WideData:
         self._start = [union.ptr(k) for k in dims]  # (N + 1,)
         self._size = [pad(start.diff(), (0, 1)) for start in self._start]  # (N + 1,)
         self._faces = [pad(union.faces(k), (0, 0, 0, 1), value=self._none[k - 1]) for k in dims[1:]]
-        self._short = [
-            int(torch.bincount(union.faces(k).reshape(-1), minlength=1).max()) <= LONGEST
-            for k in dims[1:]
-        ]
         like = next((x for x in union.x if x is not None), torch.empty(0, 0, device=union.device))
         xs = cochains(union, union.x[: max_dim + 1], max_dim, like.shape[1], like)
-        self._x = [pad(x, (0, 0, 0, 1)) for x in xs]
+        self._features = [pad(x, (0, 0, 0, 1)) for x in xs]
         self._sizes_on_host = torch.stack(self._size, dim=-1).cpu()  # (N + 1, D)
 
     def sizes(self, index: Tensor) -> Tensor:
@@ -102,13 +96,14 @@ class WideData:
                 # Padding hangs on padding: spread out, so that not all of it adds to one row.
                 move = shift[owner] + place % spread[owner]
                 faces.append(self._faces[k - 1].index_select(0, source) + move[:, None])
-                if padded and height and self._short[k - 1]:  # once, for all layers
-                    cofaces(faces[-1], models * rows[k - 1], source < none)
-            if k < len(self._x):
-                x.append(self._x[k].index_select(0, source))
+            if k < len(self._features):
+                x.append(self._features[k].index_select(0, source))
             shift = offsets[:-1] - start
             spread = pad(sizes[:, many:].clamp(min=1), (many, 0), value=1).view(-1)
             ptr.append(offsets)
             valid.append(n)
-        K = SimplicialComplex._trusted(faces, ptr, num_vertices=models * rows[0], x=x)
+        parts = {f"faces_{k}": table for k, table in enumerate(faces, 1)}
+        parts |= {f"ptr_{k}": offsets for k, offsets in enumerate(ptr)}
+        parts |= {f"x_{k}": features for k, features in enumerate(x)}
+        K = from_parts(parts, check=False, num_vertices=models * rows[0])
         return WideBatch(K, tuple(valid), padded)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mpsn.experiments._wide import masked
 from mpsn.experiments._wide.batch import WideBatch
-from mpsn.nn.conv.mlp import RowNorm
+from mpsn.nn.conv._mlp import RowNorm
 
 
 class Blocks:
@@ -54,7 +54,7 @@ class WideLinear(torch.nn.Module):
 class WideNorm(torch.nn.Module):
     """M batch normalisations over rows, and ReLU: block m through number m, padding left out.
 
-    Like :class:`mpsn.nn.conv.mlp.RowNorm`, a model with fewer than two rows uses its running
+    Like :class:`mpsn.nn.conv._mlp.RowNorm`, a model with fewer than two rows uses its running
     statistics and leaves them alone.
 
     Args:

@@ -11,7 +11,7 @@ from mpsn.errors import LayerError
 from mpsn.experiments._wide.batch import WideBatch
 from mpsn.experiments._wide.layers import Blocks, WideActivation, WideLinear, WideNorm
 from mpsn.nn.conv import SINConv
-from mpsn.nn.conv.mlp import RowNorm
+from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import GIN, SIN
 
 

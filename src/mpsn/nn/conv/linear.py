@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.nn import functional as fn
-from mpsn.nn.checks import Activation, activation, check_least, cochains
+from mpsn.complexes.complex import Complex
+from mpsn.nn._checks import Activation, activation, check_least, cochains
 
 
 class LinearMPSNConv(torch.nn.Module):
@@ -60,26 +59,25 @@ class LinearMPSNConv(torch.nn.Module):
         self.up, self.from_cofaces = weights(max_dim), weights(max_dim)  # W_3, W_5
         self.act = activation(act)
 
-    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None]) -> list[Tensor]:
+    def forward(self, K: Complex, xs: Sequence[Tensor | None]) -> list[Tensor]:
         """Return new features per dimension; those handed in stay as they are."""
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.own[0].weight)  # type: ignore
-        tables = [fn.incidence(K, k, signed=True) for k in range(self.max_dim + 1)]
         out = []
         for i, h in enumerate(hs):
             total = self.own[i](h)
             if i > 0:
-                faces, signs = tables[i]
-                below = fn.coboundary(h, faces, hs[i - 1].shape[0], signs)  # B_i H_i
+                incidence = K.incidence(i)
+                below = incidence.coboundary(h, signed=True)  # B_i H_i
                 inner = self.down[i - 1](below) + self.from_faces[i - 1](hs[i - 1])
-                total = total + fn.boundary(inner, faces, signs)
+                total = total + incidence.boundary(inner, signed=True)
             if i < self.max_dim:
-                faces, signs = tables[i + 1]
-                above = fn.boundary(h, faces, signs)  # B_{i+1}ᵀ H_i
+                incidence = K.incidence(i + 1)
+                above = incidence.boundary(h, signed=True)  # B_{i+1}ᵀ H_i
                 inner = self.up[i](above) + self.from_cofaces[i](hs[i + 1])
-                total = total + fn.coboundary(inner, faces, h.shape[0], signs)
+                total = total + incidence.coboundary(inner, signed=True)
             out.append(self.act(total))
         return out
 
     def extra_repr(self) -> str:
-        """Say what the parameters do not."""
+        """Describe what the parameters do not show."""
         return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}"

@@ -13,14 +13,14 @@ from torch_geometric.nn.aggr import (
 )
 from torch_geometric.nn.resolver import aggregation_resolver
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.complexes.operators import Kind
+from mpsn.complexes._operators import Kind, entry_pairs
+from mpsn.complexes._sparse import rows
+from mpsn.complexes.complex import Complex
+from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import check_complex, check_list
-from mpsn.nn.conv.signature import Function, read_function
-from mpsn.nn.functional.incidence import Reduce
-from mpsn.nn.functional.transposes import rows, times
+from mpsn.nn._checks import check_complex, check_list
+from mpsn.nn.conv._signature import Function, read_function
 
 KINDS: tuple[Kind, ...] = ("boundary", "coboundary", "lower", "upper")
 LINEAR: dict[type, Reduce] = {SumAggregation: "sum", MeanAggregation: "mean"}
@@ -155,14 +155,14 @@ class MPSNConv(torch.nn.Module):
         how = self._functions.get(name)
         return how[k] if isinstance(how, list) else how
 
-    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> list[Tensor]:
+    def forward(self, K: Complex, xs: Sequence[Tensor]) -> list[Tensor]:
         """Return new features per dimension; those handed in stay as they are."""
         check_complex(K)
         check_list(xs)
         for k, x in enumerate(xs):
             if not isinstance(x, Tensor) or x.shape[0] != K.count(k):
                 raise LayerError(
-                    f"Expected features of the {K.count(k)} {k}-simplices, one row each, "
+                    f"Expected features of the {K.count(k)} {k}-cells, one row each, "
                     f"got {tuple(x.shape) if isinstance(x, Tensor) else x!r}."
                 )
         for name, how in self._functions.items():
@@ -173,7 +173,7 @@ class MPSNConv(torch.nn.Module):
                 )
         return [self._layer(K, k, xs) for k in range(len(xs))]
 
-    def _layer(self, K: SimplicialComplex, k: int, xs: Sequence[Tensor]) -> Tensor:
+    def _layer(self, K: Complex, k: int, xs: Sequence[Tensor]) -> Tensor:
         if self._how("update", k) is None:
             raise LayerError(f"Expected an update function for dimension {k}, got none.")
         received: dict[str, Tensor | None] = dict.fromkeys(KINDS)
@@ -212,7 +212,7 @@ class MPSNConv(torch.nn.Module):
 
     def _in_linear_time(
         self,
-        K: SimplicialComplex,
+        K: Complex,
         k: int,
         kind: Kind,
         h: Tensor,
@@ -228,51 +228,35 @@ class MPSNConv(torch.nn.Module):
                     for r in self.reduces
                 ]
             )
-        if kind == "upper":
-            faces, signs = fn.incidence(K, k + 1, self.signed)
-            senders, between = fn.gather(h, faces), times(signs, [near] * (k + 2))
-            exchange, count = fn.upper_exchange, h.shape[0]
+        up = kind == "upper"
+        incidence = K.incidence(k + 1 if up else k)
+        if up:
+            sender, between = incidence.gather(h), incidence.spread(near)
+            between = rows(incidence.signs, between) * between if self.signed else between
         else:
-            faces, signs = fn.incidence(K, k, self.signed)
-            senders, between = [h] * (k + 1), fn.gather(near, faces, signs)
-            exchange, count = fn.lower_exchange, near.shape[0]
-        messages = [
-            self._call(kind, k, sender=s, shared=b) for s, b in zip(senders, between, strict=True)
-        ]
-        return _join([exchange(messages, faces, count, signs, r) for r in self.reduces])
+            sender, between = incidence.spread(h), incidence.gather(near, signed=self.signed)
+        message = self._call(kind, k, sender=sender, shared=between)
+        exchange = incidence.upper_messages if up else incidence.lower_messages
+        return _join([exchange(message, signed=self.signed, reduce=r) for r in self.reduces])
 
-    def _by_pairs(
-        self, K: SimplicialComplex, k: int, kind: Kind, h: Tensor, near: Tensor
-    ) -> Tensor:
-        receiver, sender, shared, sign = K.adjacency(k, kind)
+    def _by_pairs(self, K: Complex, k: int, kind: Kind, h: Tensor, near: Tensor) -> Tensor:
+        if kind == "boundary" or kind == "coboundary":
+            receiver, sender, _, sign = K.adjacency(k, kind)
+            values = {"sender": near[sender]}
+        else:
+            B, one, two = entry_pairs(K, k, kind)
+            end, shared = (B.face, B.cell) if kind == "upper" else (B.cell, B.face)
+            receiver, sign, between = end[one], B.signs[one] * B.signs[two], near[shared[two]]
+            between = rows(B.signs[two], between) * between if self.signed else between
+            values = {"sender": h[end[two]], "shared": between}
         order = receiver.argsort(stable=True)  # some aggregations ask for it
-        receiver, sender, sign = receiver[order], sender[order], sign[order]
-        heard = h[receiver]
-        if self.signed:
-            heard = rows(sign, heard) * heard
-        values = {"receiver": heard, "sender": (near if shared is None else h)[sender]}
-        if shared is not None:
-            between = near[shared[order]]
-            if self.signed:
-                seen = _incidence_sign(K, k, kind, sender, shared[order])
-                between = rows(seen, between) * between
-            values["shared"] = between
+        receiver, sign = receiver[order], sign[order]
+        values = {name: value[order] for name, value in values.items()}
+        values["receiver"] = rows(sign, h) * h[receiver] if self.signed else h[receiver]
         message = self._call(kind, k, **values)
-        if self.signed:
-            message = rows(sign, message) * message
+        message = rows(sign, message) * message if self.signed else message
         return self._aggregate(message, receiver, h.shape[0])
 
 
 def _join(parts: list[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
-
-
-def _incidence_sign(
-    K: SimplicialComplex, k: int, kind: Kind, sender: Tensor, shared: Tensor
-) -> Tensor:
-    """Return the relative orientation of each sender and its shared simplex, (pairs,)."""
-    up = kind == "upper"
-    faces, signs = fn.incidence(K, k + 1 if up else k, signed=True)
-    simplex, face = (shared, sender) if up else (sender, shared)
-    found = faces[simplex] == face[:, None]  # one True a row
-    return (signs[simplex] * found).sum(dim=1)  # type: ignore[index]

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import Activation, activation, check_cochain, check_least
+from mpsn.nn._checks import Activation, activation, check_cochain, check_least
 
 
 class OrientedConv(torch.nn.Module):
@@ -57,7 +57,7 @@ class OrientedConv(torch.nn.Module):
         self.upper = torch.nn.Linear(in_channels, out_channels, bias=False) if upper else None
         self.act = activation(act)
 
-    def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
+    def forward(self, K: Complex, h: Tensor) -> Tensor:
         """Return new features of the same simplices."""
         check_cochain(K, self.dim, h, self.in_channels, self.own.weight)
         k = self.dim
@@ -67,5 +67,5 @@ class OrientedConv(torch.nn.Module):
         return self.act(out)
 
     def extra_repr(self) -> str:
-        """Say what the parameters do not."""
+        """Describe what the parameters do not show."""
         return f"{self.in_channels}, {self.out_channels}, dim={self.dim}, signed={self.signed}"

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.nn import functional as fn
-from mpsn.nn.checks import Activation, activation, cochains
-from mpsn.nn.functional.transposes import rows
+from mpsn.complexes import Incidence, SimplicialComplex
+from mpsn.complexes._sparse import rows
+from mpsn.nn._checks import Activation, activation, cochains
 
 ROADS = ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2))  # (to, from)
 
@@ -26,7 +25,7 @@ class SCConv(torch.nn.Module):
     :math:`D_1 = 2\operatorname{diag}(|B_1| D_2 1)`,
     :math:`D_2 = \max(\operatorname{diag}(|B_2| 1), I)`, :math:`D_3 = I/3`, :math:`D_4 = I`,
     :math:`D_5 = \operatorname{diag}(|B_2| 1)`, inverses of 0 left out, and the adjacencies that
-    belong to the normalised Laplacians, with self-loops:
+    belong to the normalized Laplacians, with self-loops:
 
     .. math::
         \tilde A_0^u &= (A_0^u + I)(D_0 + I)^{-1}, & A_0^u &= D_0 - B_1 B_1^\top \\
@@ -71,32 +70,29 @@ class SCConv(torch.nn.Module):
         """Return new features per dimension; those handed in stay as they are."""
         w = self.weights
         h0, h1, h2 = cochains(K, xs, 2, self.in_channels, w["00"].weight)  # type: ignore[arg-type]
-        faces1, signs1 = fn.incidence(K, 1, signed=True)
-        faces2, signs2 = fn.incidence(K, 2, signed=True)
-        n0, n1 = h0.shape[0], h1.shape[0]
+        edges, triangles = K.incidence(1), K.incidence(2)
+        d0 = edges.degree.clamp(min=1).to(h0.dtype)  # (n_0,)
+        d2 = triangles.degree.clamp(min=1).to(h0.dtype)  # (n_1,), also D_5: an unused 1 for 0
+        d1 = (2 * edges.coboundary(d2)).clamp(min=1)  # (n_0,)
 
-        d0 = fn.degree(faces1, n0, h0).clamp(min=1)  # (n_0,)
-        d2 = fn.degree(faces2, n1, h0).clamp(min=1)  # (n_1,), also D_5: an unused 1 instead of 0
-        d1 = (2 * fn.coboundary(d2, faces1, n0)).clamp(min=1)  # (n_0,)
+        def down(h: Tensor, B: Incidence, d: Tensor) -> Tensor:
+            below = B.coboundary(h, signed=True)
+            return B.boundary(below / rows(d, below), signed=True)  # Bᵀ D⁻¹ B h
 
-        def down(h: Tensor, faces: Tensor, signs: Tensor | None, n: int, d: Tensor) -> Tensor:
-            below = fn.coboundary(h, faces, n, signs)
-            return fn.boundary(below / rows(d, below), faces, signs)  # Bᵀ D⁻¹ B h
-
-        def up(h: Tensor, faces: Tensor, signs: Tensor | None, d: Tensor) -> Tensor:
-            above = fn.boundary(h / rows(d + 1, h), faces, signs)
-            return fn.coboundary(above, faces, h.shape[0], signs)  # B Bᵀ (D + I)⁻¹ h
+        def up(h: Tensor, B: Incidence, d: Tensor) -> Tensor:
+            above = B.boundary(h / rows(d + 1, h), signed=True)
+            return B.coboundary(above, signed=True)  # B Bᵀ (D + I)⁻¹ h
 
         d_edge = rows(d2, h1)
-        a0_up = h0 - up(h0, faces1, signs1, d0)
-        a1_up = h1 - up(h1, faces2, signs2, d2) / 3
-        a1_down = (d_edge + 1) * (h1 / d_edge + h1 - down(h1, faces1, signs1, n0, d1))
-        a2_down = 2 * (2 * h2 - down(h2, faces2, signs2, n1, d2))
+        a0_up = h0 - up(h0, edges, d0)
+        a1_up = h1 - up(h1, triangles, d2) / 3
+        a1_down = (d_edge + 1) * (h1 / d_edge + h1 - down(h1, edges, d1))
+        a2_down = 2 * (2 * h2 - down(h2, triangles, d2))
 
-        from_edges = fn.coboundary(h1, faces1, n0, signs1) / rows(d1, h0)
-        from_vertices = d_edge * fn.boundary(h0 / rows(d1, h0), faces1, signs1)
-        from_triangles = fn.coboundary(h2 / 3, faces2, n1, signs2)
-        to_triangles = fn.boundary(h1 / d_edge, faces2, signs2)
+        from_edges = edges.coboundary(h1, signed=True) / rows(d1, h0)
+        from_vertices = d_edge * edges.boundary(h0 / rows(d1, h0), signed=True)
+        from_triangles = triangles.coboundary(h2 / 3, signed=True)
+        to_triangles = triangles.boundary(h1 / d_edge, signed=True)
         return [
             self.act(w["00"](a0_up) + w["01"](from_edges)),
             self.act(w["10"](from_vertices) + w["11"](a1_down + a1_up) + w["12"](from_triangles)),
@@ -104,5 +100,5 @@ class SCConv(torch.nn.Module):
         ]
 
     def extra_repr(self) -> str:
-        """Say what the parameters do not."""
+        """Describe what the parameters do not show."""
         return f"{self.in_channels}, {self.out_channels}"

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.nn.checks import Activation, activation, check_cochain, check_least
+from mpsn.complexes.complex import Complex
+from mpsn.nn._checks import Activation, activation, check_cochain, check_least
 from mpsn.nn.conv.snn import hodge
 
 
@@ -47,12 +47,12 @@ class SCoNeConv(torch.nn.Module):
         self.up = torch.nn.Linear(in_channels, out_channels, bias=False)  # W_2
         self.act = activation(act)
 
-    def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
+    def forward(self, K: Complex, h: Tensor) -> Tensor:
         """Return new features of the same simplices."""
         check_cochain(K, self.dim, h, self.in_channels, self.own.weight)
         down, up = hodge(K, self.dim, h)
         return self.act(self.down(down) + self.own(h) + self.up(up))
 
     def extra_repr(self) -> str:
-        """Say what the parameters do not."""
+        """Describe what the parameters do not show."""
         return f"{self.in_channels}, {self.out_channels}, dim={self.dim}"

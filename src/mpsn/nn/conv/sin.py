@@ -1,15 +1,28 @@
 """Simplicial isomorphism networks."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes import Incidence
+from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import activation, check_least, cochains
-from mpsn.nn.conv.mlp import SplitLinear, mlp
+from mpsn.nn._checks import Activation, activation, check_least, cochains
+from mpsn.nn.conv._mlp import mlp
+
+
+class SplitLinear(torch.nn.Linear):
+    """A dense layer on a concatenation of two tensors (n, ..., F_i), which is not formed."""
+
+    def forward(self, x: Tensor | Sequence[Tensor]) -> Tensor:
+        """Return (n, ..., G)."""
+        if isinstance(x, Tensor):
+            return super().forward(x)
+        left, right = fn.split_linear(x, self.weight, self.bias)
+        return left + right
 
 
 class SINConv(torch.nn.Module):
@@ -26,17 +39,17 @@ class SINConv(torch.nn.Module):
     with :math:`M_{\uparrow,p} = \mathrm{MLP}_{M,p}(h_\tau \| h_{\sigma\cup\tau})`, as for the
     strongly regular graphs, or :math:`M_{\uparrow,p} = h_\tau`, as for the TU graphs.
     MLP_B and MLP_↑ have two dense layers, MLP_U and MLP_M one, each with the non-linearity, and the
-    first three with batch normalisation if ``norm`` is set. All are per dimension p.
+    first three with batch normalization if ``norm`` is set. All are per dimension p.
 
     Boundaries and upper neighbours suffice for the full power of SWL, and cost linear time.
 
     Args:
         in_channels: Width F of the input.
         out_channels: Width G of the output.
-        max_dim: Largest dimension of a simplex that takes part.
+        max_dim: Largest dimension of a cell that takes part.
         coface_message: Whether messages pass through MLP_M together with the shared co-face.
-        act: ``"elu"``, ``"relu"``, ``"tanh"`` or ``"id"``.
-        norm: Whether to use batch normalisation.
+        act: The non-linearity: a name that PyG knows, ``"id"``, or a function.
+        norm: Whether to use batch normalization.
         eps: Value of ε_B and ε_↑ at the start.
         train_eps: Whether both are learned.
 
@@ -59,7 +72,7 @@ class SINConv(torch.nn.Module):
         max_dim: int,
         *,
         coface_message: bool = True,
-        act: str = "elu",
+        act: str | Activation = "elu",
         norm: bool = False,
         eps: float = 0.0,
         train_eps: bool = False,
@@ -85,11 +98,11 @@ class SINConv(torch.nn.Module):
 
     def forward(
         self,
-        K: SimplicialComplex,
+        K: Complex,
         xs: Sequence[Tensor | None],
         dims: Sequence[int] | None = None,
     ) -> list[Tensor]:
-        """Return new features of ``dims``, of all unless said; those handed in stay as they are."""
+        """Return new features of ``dims``, all by default; those handed in stay as they are."""
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
         dims = tuple(range(len(hs)) if dims is None else dims)
         if not all(0 <= k <= self.max_dim for k in dims):
@@ -106,22 +119,22 @@ class SINConv(torch.nn.Module):
             return (1 + self.eps[k, part]) * h
         return (1 + self.fixed_eps) * h if self.fixed_eps else h
 
-    def _low(self, K: SimplicialComplex, hs: list[Tensor], k: int) -> Tensor:
+    def _low(self, K: Complex, hs: list[Tensor], k: int) -> Tensor:
         own = self.own(k, hs[k], 0)
-        return own + fn.boundary(hs[k - 1], K.faces(k)) if k else own
+        return own + K.incidence(k).boundary(hs[k - 1]) if k else own
 
-    def _up(self, K: SimplicialComplex, hs: list[Tensor], k: int) -> Tensor:
+    def _up(self, K: Complex, hs: list[Tensor], k: int) -> Tensor:
         own = self.own(k, hs[k], 1)
         if k == self.max_dim:
             return own
-        return own + self._upper(k, hs[k], hs[k + 1], K.faces(k + 1))
+        return own + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1))
 
-    def _upper(self, k: int, h: Tensor, coface: Tensor, faces: Tensor) -> Tensor:
+    def upper(self, k: int, h: Tensor, coface: Tensor, incidence: Incidence) -> Tensor:
+        """Return the sums of messages from the upper neighbors of the k-cells."""
         if not self.message:
-            return fn.upper(h, faces)
-        dense = self.message[k]
-        weight, bias = dense.weight, dense.bias
-        return fn.coface_exchange(h, coface, faces, weight, bias, self.act)  # type: ignore[arg-type]
+            return incidence.upper(h)
+        dense: Any = self.message[k]
+        return fn.coface_messages(h, coface, incidence, dense.weight, dense.bias, self.act)
 
     def update(self, k: int, low: Tensor, up: Tensor) -> Tensor:
         """Return MLP_U(MLP_B(low) ‖ MLP_↑(up)), the concatenation not formed."""
@@ -130,5 +143,5 @@ class SINConv(torch.nn.Module):
         return out
 
     def extra_repr(self) -> str:
-        """Say what the parameters do not."""
+        """Describe what the parameters do not show."""
         return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}"

@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.nn import functional as fn
-from mpsn.nn.checks import Activation, activation, check_cochain, check_least
+from mpsn.complexes.complex import Complex
+from mpsn.nn._checks import Activation, activation, check_cochain, check_least
 
 
 class SNNConv(torch.nn.Module):
@@ -54,7 +53,7 @@ class SNNConv(torch.nn.Module):
         )
         self.act = activation(act)
 
-    def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
+    def forward(self, K: Complex, h: Tensor) -> Tensor:
         """Return new features of the same simplices."""
         check_cochain(K, self.dim, h, self.in_channels, self.weights[0].weight)  # type: ignore
         out = self.weights[0](h)
@@ -64,11 +63,11 @@ class SNNConv(torch.nn.Module):
         return self.act(out)
 
     def extra_repr(self) -> str:
-        """Say what the parameters do not."""
+        """Describe what the parameters do not show."""
         return f"{self.in_channels}, {self.out_channels}, degree={self.degree}, dim={self.dim}"
 
 
-def hodge(K: SimplicialComplex, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
+def hodge(K: Complex, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
     r"""Return :math:`L_k^\downarrow h = B_k^\top B_k h` and :math:`L_k^\uparrow h`.
 
     Example:
@@ -79,9 +78,9 @@ def hodge(K: SimplicialComplex, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
     """
     down, up = torch.zeros_like(h), torch.zeros_like(h)
     if k > 0:
-        faces, signs = fn.incidence(K, k, signed=True)
-        down = fn.boundary(fn.coboundary(h, faces, K.count(k - 1), signs), faces, signs)
-    faces, signs = fn.incidence(K, k + 1, signed=True)
-    if faces.shape[0]:
-        up = fn.coboundary(fn.boundary(h, faces, signs), faces, h.shape[0], signs)
+        below = K.incidence(k)
+        down = below.boundary(below.coboundary(h, signed=True), signed=True)
+    if K.count(k + 1):
+        above = K.incidence(k + 1)
+        up = above.coboundary(above.boundary(h, signed=True), signed=True)
     return down, up

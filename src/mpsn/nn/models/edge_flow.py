@@ -6,9 +6,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.nn.conv import OrientedConv
-from mpsn.nn.models.model import Config, Model
+from mpsn.nn.models._model import Config, Model
 from mpsn.nn.readout import pool
 
 
@@ -84,7 +84,7 @@ class EdgeFlowNet(Model):
             torch.nn.Linear(config.hidden, config.out_channels),
         )
 
-    def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
+    def forward(self, K: Complex, h: Tensor) -> Tensor:
         """Return one row per complex, or per flow of a batch."""
         if self.config.l0_inv:
             h = h.abs()

@@ -7,11 +7,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.nn.checks import cochains
+from mpsn.complexes.complex import Complex
+from mpsn.nn._checks import cochains
 from mpsn.nn.conv import GINConv
-from mpsn.nn.conv.mlp import mlp
-from mpsn.nn.models.model import Config, Model, features_of
+from mpsn.nn.conv._mlp import mlp
+from mpsn.nn.models._model import Config, Model, features_of
 from mpsn.nn.readout import ComplexReadout, jump
 
 
@@ -82,7 +82,7 @@ class GIN(Model):
             dropout=config.dropout,
         )
 
-    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
+    def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
         (h,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, self.readout.last.weight)
         ends = K.faces(1).T  # (2, n_1)

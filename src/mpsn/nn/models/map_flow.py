@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
-from mpsn.nn.checks import check_cochain
-from mpsn.nn.models.model import Config, Model
+from mpsn.nn._checks import check_cochain
+from mpsn.nn.models._model import Config, Model
 from mpsn.nn.readout import pool
 
 
@@ -77,7 +77,7 @@ class MapFlowNet(Model):
             torch.nn.Linear(config.hidden, config.out_channels),
         )
 
-    def forward(self, K: SimplicialComplex, h: Tensor) -> Tensor:
+    def forward(self, K: Complex, h: Tensor) -> Tensor:
         """Return one row per complex, or per flow of a batch."""
         check_cochain(K, 1, h, 1, self.head[0].weight)  # type: ignore[arg-type]
         d, position = self.config.coordinates, K.x[0] if K.x else None
@@ -89,7 +89,7 @@ class MapFlowNet(Model):
         out: Tensor = self.head(torch.cat(list(self._sums(K, h, position.to(h.dtype))), dim=-1))
         return out
 
-    def _sums(self, K: SimplicialComplex, h: Tensor, position: Tensor) -> Iterator[Tensor]:
+    def _sums(self, K: Complex, h: Tensor, position: Tensor) -> Iterator[Tensor]:
         for k in self.config.dims:
             if k == 0:
                 change = fn.aggregate(K, 0, "coboundary", h, signed=True)  # B_1 h, (n_0, ..., 1)

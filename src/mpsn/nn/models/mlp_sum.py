@@ -7,10 +7,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.nn.checks import cochains
-from mpsn.nn.conv.mlp import mlp
-from mpsn.nn.models.model import Config, Model, features_of
+from mpsn.complexes.complex import Complex
+from mpsn.nn._checks import cochains
+from mpsn.nn.conv._mlp import mlp
+from mpsn.nn.models._model import Config, Model, features_of
 from mpsn.nn.readout import ComplexReadout
 
 
@@ -74,7 +74,7 @@ class MLPSum(Model):
             final_act=config.final_act,
         )
 
-    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
+    def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
         given = features_of(K, xs, self.max_dim)
         hs = cochains(K, given, self.max_dim, self.in_channels, self.readout.last.weight)

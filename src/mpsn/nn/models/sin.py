@@ -7,10 +7,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn.conv import SINConv
-from mpsn.nn.models.model import Config, Model, features_of
+from mpsn.nn.models._model import Config, Model, features_of
 from mpsn.nn.populate import Populate
 from mpsn.nn.readout import ComplexReadout, jump
 
@@ -122,7 +122,7 @@ class SIN(Model):
             final_act=config.final_act,
         )
 
-    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
+    def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
         hs = features_of(K, xs, self.max_dim)
         if self.populate is not None:

@@ -6,11 +6,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
+from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError
-from mpsn.nn.checks import activation, check_complex, check_list, cochain
-from mpsn.nn.functional.incidence import Reduce, check_reduce
-from mpsn.nn.functional.transposes import add
+from mpsn.nn._checks import activation, check_complex, check_list, cochain
 from mpsn.nn.readout.pool import pool
 
 DropoutPosition = Literal["before_sum", "after_sum"]
@@ -66,7 +65,8 @@ class ComplexReadout(torch.nn.Module):
         final_act: bool = False,
     ) -> None:
         super().__init__()
-        check_reduce(reduce)
+        if reduce not in ("sum", "mean"):
+            raise LayerError(f"Expected reduce 'sum' or 'mean', got {reduce!r}.")
         if dropout_position not in ("before_sum", "after_sum"):
             raise LayerError(
                 f"Expected dropout_position 'before_sum' or 'after_sum', got {dropout_position!r}."
@@ -84,14 +84,14 @@ class ComplexReadout(torch.nn.Module):
         self.act = activation(act)
         self.final_act = activation(act if final_act else "id")
 
-    def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None]) -> Tensor:
+    def forward(self, K: Complex, xs: Sequence[Tensor | None]) -> Tensor:
         """Return one row per complex; xs may stop, or be None, where there are no simplices."""
         check_complex(K)
         check_list(xs)
         width, like = self.in_channels, self.last.weight
         return self.read(K, [cochain(K, k, xs, width, like) for k in self.dims])
 
-    def read(self, K: SimplicialComplex, xs: Sequence[Tensor]) -> Tensor:
+    def read(self, K: Complex, xs: Sequence[Tensor]) -> Tensor:
         """Return one row per complex, from one tensor (n_k, F) for each of ``dims``."""
         pooled = [pool(K, k, x, self.reduce) for k, x in zip(self.dims, xs, strict=True)]
         return self.combine(pooled)
@@ -103,13 +103,13 @@ class ComplexReadout(torch.nn.Module):
             dense = self.dense[min(i, len(self.dense) - 1)]
             part = self.act(dense(rows))  # (C, hidden)
             parts.append(self.dropout(part) if self.dropout_position == "before_sum" else part)
-        total = add(parts)
+        total = torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
         if self.dropout_position == "after_sum":
             total = self.dropout(total)
         return self.final_act(self.last(total))
 
     def extra_repr(self) -> str:
-        """Say what the parameters do not."""
+        """Describe what the parameters do not show."""
         return f"dims={self.dims}, reduce={self.reduce!r}, dropout {self.dropout_position}"
 
 

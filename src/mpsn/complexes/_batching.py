@@ -1,0 +1,286 @@
+"""Disjoint unions: many complexes as one, taken apart again, and picked from by index."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+
+from mpsn.complexes._checks import check_same_device
+from mpsn.complexes._sparse import ranges
+from mpsn.complexes.incidence import Incidence
+from mpsn.errors import ComplexError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.complex import Complex
+
+C = TypeVar("C", bound="Complex")
+
+
+def collate(complexes: "Iterable[Complex]") -> "Complex":
+    """Return the disjoint union of complexes, which is itself a complex.
+
+    Complexes of different dimension mix. Unions are taken in as the complexes they consist of.
+    Features must agree in width, and be there for all complexes or for none that has simplices of
+    that dimension. Vertex labels are kept if all complexes have them.
+
+    Args:
+        complexes: Any number of complexes on one device; none gives the empty union.
+
+    Example:
+        >>> triangle = SimplicialComplex.from_simplices([[0, 1, 2]])
+        >>> path = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
+        >>> union = mpsn.collate([triangle, path])
+        >>> union
+        SimplicialComplex(dim=2, counts=(6, 5, 1), complexes=2)
+        >>> union.batch(1)
+        tensor([0, 0, 0, 1, 1])
+        >>> union.to_list() == [triangle, path]
+        True
+    """
+    from mpsn.complexes.complex import Complex
+    from mpsn.complexes.simplicial import SimplicialComplex
+
+    complexes = [complexes] if isinstance(complexes, Complex) else list(complexes)
+    kinds = {K._kind if isinstance(K, Complex) else type(K) for K in complexes}
+    if len(kinds) > 1 or not all(issubclass(kind, Complex) for kind in kinds):
+        raise ComplexError(
+            f"Expected complexes of one kind to collate, got "
+            f"{', '.join(sorted(kind.__name__ for kind in kinds))}; "
+            f"lift graphs with mpsn.clique_complexes."
+        )
+    if not complexes:
+        return SimplicialComplex._trusted((), [torch.zeros(1, dtype=torch.int64)])
+    check_same_device([K._ptr[0] for K in complexes])
+    dim = max(K.dim for K in complexes)
+    starts = [[0, *accumulate(K.count(k) for K in complexes)] for k in range(dim + 1)]
+    ptr = [
+        _join_offsets(
+            [K.ptr(k) for K in complexes], starts[k] if k <= dim else [0] * len(complexes)
+        )
+        for k in range(max(1, dim + 1))
+    ]
+    y, y_ptr = _join_labels(complexes)
+    return complexes[0]._trusted(
+        [
+            _join_incidences([K.incidence(k) for K in complexes], starts[k - 1])
+            for k in range(1, dim + 1)
+        ],
+        ptr,
+        num_vertices=sum(K.num_nodes for K in complexes),
+        x=[_join_features(complexes, k) for k in range(max(len(K.x) for K in complexes))],
+        y=y,
+        y_ptr=y_ptr,
+        orientation=[_join_signs(complexes, k) for k in range(dim + 1)],
+        labels=_join_names(complexes),
+    )
+
+
+def _join_incidences(parts: Sequence[Incidence], starts: Sequence[int]) -> Incidence:
+    face = torch.cat([B.face + s for B, s in zip(parts, starts, strict=False)])
+    signed = any(B.sign is not None for B in parts)
+    sign = torch.cat([B.signs for B in parts]) if signed else None
+    width, ptr = parts[0].width, None
+    if width is None:
+        ends = [0, *accumulate(len(B.face) for B in parts)]
+        ptr = _join_offsets([B.offsets for B in parts], ends)
+    return Incidence._trusted(face, starts[-1], width, ptr, sign)
+
+
+def _join_offsets(offsets: Sequence[Tensor], starts: Sequence[int]) -> Tensor:
+    shifted = [p[1:] + s for p, s in zip(offsets, starts, strict=False)]
+    return torch.cat([offsets[0][:1], *shifted])
+
+
+def _join_features(complexes: "Sequence[Complex]", k: int) -> Tensor | None:
+    given = [K.x[k] if k < len(K.x) else None for K in complexes]
+    present = [x for x in given if x is not None]
+    missing = [i for i, K in enumerate(complexes) if given[i] is None and K.count(k)]
+    if present and missing:
+        raise ComplexError(
+            f"Expected features x[{k}] in all complexes or in none, got none in number "
+            f"{missing[0]}; add them with replace(x=...)."
+        )
+    if len({(x.shape[1], x.dtype) for x in present}) > 1:
+        kinds = sorted({f"{x.shape[1]} of {x.dtype}" for x in present})
+        raise ComplexError(
+            f"Expected x[{k}] of one width and type in all complexes, got {', '.join(kinds)}."
+        )
+    return torch.cat(present) if present else None
+
+
+def _join_labels(complexes: "Sequence[Complex]") -> tuple[Tensor | None, Tensor | None]:
+    given = [K.y for K in complexes if K.y is not None]
+    if not given:
+        return None, None
+    if len(given) < len(complexes):
+        raise ComplexError(
+            f"Expected labels y in all complexes or in none, got them in {len(given)} "
+            f"of {len(complexes)}."
+        )
+    kinds = sorted({f"{tuple(y.shape[1:])} of {y.dtype}" for y in given})
+    if len(kinds) > 1:
+        raise ComplexError(f"Expected labels y of one shape and type per row, got {kinds}.")
+    y = torch.cat(given)
+    offsets = [K._y_ptr for K in complexes if K._y_ptr is not None]
+    return y, _join_offsets(offsets, [0, *accumulate(map(len, given))])
+
+
+def _join_signs(complexes: "Sequence[Complex]", k: int) -> Tensor | None:
+    if all(k >= len(K._orientation) or K._orientation[k] is None for K in complexes):
+        return None
+    return torch.cat([K.orientation(k) for K in complexes])
+
+
+def _join_names(complexes: "Sequence[Complex]") -> tuple[Hashable, ...] | None:
+    if any(K.vertex_labels is None for K in complexes):
+        return None
+    return tuple(name for K in complexes for name in K.vertex_labels or ())
+
+
+def label_offsets(y: Tensor, complexes: int, vertices: int, ptr: Sequence[Tensor]) -> Tensor:
+    """Return which rows of ``y`` belong to which complex: one each, or one per vertex."""
+    rows = y.shape[0]
+    if complexes == 1:
+        return torch.tensor([0, rows], device=y.device)
+    if rows == complexes:
+        return torch.arange(complexes + 1, device=y.device)
+    if rows == vertices:
+        return ptr[0]
+    raise ComplexError(
+        f"Expected labels y with one row per complex ({complexes}) or per vertex ({vertices}), "
+        f"got {rows} rows."
+    )
+
+
+def to_list(union: "Complex") -> "list[Complex]":
+    """Take a union apart into the complexes it consists of; they share no memory with it."""
+    depth = len(union._ptr)
+    cuts = torch.stack(union._ptr, dim=1)  # (complexes + 1, depth)
+    sizes = cuts.diff(dim=0)
+    y: Sequence[Tensor | None] = [None] * len(sizes)
+    y_ptr: Sequence[Tensor | None] = y
+    if union._y is not None and union._y_ptr is not None:
+        rows_of = union._y_ptr.diff()
+        y = [part.clone() for part in torch.split(union._y, rows_of.tolist())]
+        pairs = torch.stack([torch.zeros_like(rows_of), rows_of], dim=1)
+        y_ptr = [pair.clone() for pair in pairs]
+    single = torch.stack([torch.zeros_like(sizes), sizes], dim=2)  # (complexes, depth, 2)
+    entries = [_entry_cuts(union, k) for k in range(1, depth)]
+    out = []
+    rows = cuts.tolist()
+    for i, (start, stop) in enumerate(pairwise(rows)):
+        at = [slice(a, b) for a, b in zip(start, stop, strict=True)]
+        at += [slice(0, 0)] * (len(union.x) - depth)
+        incidences = [
+            _slice(union._incidences[k], slice(*entries[k][i : i + 2]), at[k + 1], start, stop, k)
+            for k in range(depth - 1)
+        ]
+        out.append(
+            union._trusted(
+                incidences,
+                single[i].clone().unbind(),
+                num_vertices=stop[0] - start[0],
+                x=[None if x is None else x[at[k]].clone() for k, x in enumerate(union._x)],
+                y=y[i],
+                y_ptr=y_ptr[i],
+                orientation=[
+                    None if s is None else s[at[k]].clone()
+                    for k, s in enumerate(union._orientation)
+                ],
+                labels=None if union._labels is None else union._labels[at[0]],
+            )
+        )
+    return out
+
+
+def _entry_cuts(union: "Complex", k: int) -> list[int]:
+    """Return where the entries of each complex start in an incidence of a union."""
+    B = union.incidence(k)
+    found: list[int] = B.offsets[union.ptr(k)].tolist()
+    return found
+
+
+def _slice(
+    B: Incidence, entries: slice, cells: slice, start: list[int], stop: list[int], k: int
+) -> Incidence:
+    """Return the part of an incidence that belongs to one complex of a union."""
+    face = B.face[entries] - start[k]
+    ptr = None if B.ptr is None else B.ptr[cells.start : cells.stop + 1] - entries.start
+    sign = None if B.sign is None else B.sign[entries].clone()
+    return Incidence._trusted(face, stop[k] - start[k], B.width, ptr, sign)
+
+
+def select(B: Incidence, rows: Tensor, count: int, down: Tensor | None = None) -> Incidence:
+    """Return the given cells of an incidence, in that order.
+
+    Args:
+        B: The incidence.
+        rows: Which cells.
+        count: Number of cells below afterwards.
+        down: By how much the numbers of the faces of each of the cells fall.
+    """
+    if B.width is not None:
+        table = B.table[rows]
+        table = table if down is None else table - down[:, None]
+        sign = None if B.sign is None else B.sign.view(-1, B.width)[rows].reshape(-1)
+        return Incidence._trusted(table.reshape(-1), count, B.width, None, sign)
+    sizes = B.offsets.diff()[rows]
+    owner, at = ranges(B.offsets[rows], sizes)
+    face = B.face[at] if down is None else B.face[at] - down[owner]
+    sign = None if B.sign is None else B.sign[at]
+    return Incidence._trusted(face, count, None, nnf.pad(sizes.cumsum(0), (1, 0)), sign)
+
+
+def cut_table(union: "Complex") -> Tensor:
+    """Return where the rows of each complex start, and how many they are, (2, D, complexes).
+
+    The D kinds of rows are the cells of each dimension, then the labels if there are any.
+    """
+    kinds = union._ptr if union._y_ptr is None else (*union._ptr, union._y_ptr)
+    cuts = torch.stack(kinds)  # (D, complexes + 1)
+    return torch.stack([cuts[:, :-1], cuts.diff(dim=1)])
+
+
+def take(union: C, table: Tensor, index: Tensor) -> C:
+    """Return the union of the complexes ``index`` of a union, in that order, by gathers alone.
+
+    Args:
+        union: A disjoint union of complexes.
+        table: Its :func:`cut_table`.
+        index: Which ones, (B,) int64 on the device of the union; repeats are welcome.
+    """
+    depth = len(union._ptr)
+    old, sizes = table[:, :, index]  # (D, B)
+    kinds, many = sizes.shape
+    ptr = torch.zeros((kinds, many + 1), dtype=torch.int64, device=union.device)
+    torch.cumsum(sizes, 1, out=ptr[:, 1:])
+    totals: list[int] = ptr[:, -1].tolist()
+
+    # All kinds of rows in one go: row p of the whole belongs to (kind, complex) = owner[p].
+    owner, found = ranges(old.reshape(-1), sizes.reshape(-1), sum(totals))
+    rows = torch.split(found, totals)
+    moved = (old - ptr[:, :-1]).reshape(-1)  # how far the cells of each kind move down
+    first, last = totals[0], sum(totals[:depth])
+    below = moved[owner[first:last] - many]  # of those one dimension below
+    down = torch.split(below, totals[1:depth])
+
+    nothing = rows[0][:0]
+    labels = None
+    if union._labels is not None:
+        labels = tuple(union._labels[i] for i in rows[0].tolist())
+    return union._trusted(
+        [select(B, rows[k + 1], totals[k], down[k]) for k, B in enumerate(union._incidences)],
+        ptr[:depth].unbind(),
+        num_vertices=first,
+        x=[
+            None if x is None else x[rows[k] if k < depth else nothing]
+            for k, x in enumerate(union._x)
+        ],
+        y=None if union._y is None else union._y[rows[depth]],
+        y_ptr=None if union._y is None else ptr[depth],
+        orientation=[None if s is None else s[rows[k]] for k, s in enumerate(union._orientation)],
+        labels=labels,
+    )

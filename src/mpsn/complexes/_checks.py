@@ -1,0 +1,236 @@
+"""Checks of what a user hands in, made once, when a complex is built."""
+
+import operator
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mpsn.errors import ComplexError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.incidence import Incidence
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+def as_int(value: object, what: str) -> int:
+    """Return ``value`` as an integer ≥ 0, or say why it is none."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ComplexError(f"Expected {what} as an integer, got {value!r:.40}.") from error
+    if number < 0 or isinstance(value, bool):
+        raise ComplexError(f"Expected {what} >= 0, got {value!r:.40}.")
+    return number
+
+
+def as_tensor(value: object, what: str) -> Tensor:
+    """Return numbers of any kind as a tensor, or say why they are none."""
+    try:
+        if isinstance(value, np.ndarray):  # in a form that torch takes without a warning
+            value = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("="))
+            value = value if value.flags.writeable else value.copy()
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ComplexError(
+            f"Expected {what} as a tensor of numbers, got {type(value).__name__}: {value!r:.60}."
+        ) from error
+
+
+def as_index_table(table: object, width: int, what: str) -> Tensor:
+    """Return a copy of ``table`` as int64 of shape (n, width), or say why it is none."""
+    tensor = as_tensor(table, what)
+    if tensor.numel() == 0 and tensor.dim() < 2:
+        tensor = tensor.new_zeros((0, width), dtype=torch.int64)
+    if tensor.dim() != 2 or tensor.shape[1] != width:
+        raise ComplexError(
+            f"Expected {what} of shape (n, {width}), got {tuple(tensor.shape)}; "
+            f"give one row per simplex."
+        )
+    if tensor.dtype not in INTEGERS:
+        raise ComplexError(f"Expected {what} of integers, got {tensor.dtype}; use int64.")
+    return tensor.to(torch.int64, copy=True).contiguous()
+
+
+def check_same_device(tensors: Sequence[Tensor]) -> None:
+    """Raise unless all tensors live on one device."""
+    devices = sorted({str(tensor.device) for tensor in tensors})
+    if len(devices) > 1:
+        raise ComplexError(
+            f"Expected all tensors on one device, got {', '.join(devices)}; move them with .to()."
+        )
+
+
+def check_face_tables(num_vertices: int, tables: Sequence[Tensor]) -> None:
+    """Raise unless the tables describe a simplicial complex in the documented layout.
+
+    Column ``i`` of a row must be the face that omits vertex ``i``. That holds exactly if the
+    faces of faces agree, ``d_i d_j = d_{j-1} d_i`` for ``i < j``, and the vertices ascend.
+    """
+    counts = [num_vertices, *(table.shape[0] for table in tables)]
+    vertices = torch.arange(num_vertices, device=tables[0].device)[:, None] if tables else None
+    for k, table in enumerate(tables, start=1):
+        if table.numel() and (table.min() < 0 or table.max() >= counts[k - 1]):
+            raise ComplexError(
+                f"Expected face table {k} to point at the {counts[k - 1]} simplices of dimension "
+                f"{k - 1}, got indices from {int(table.min())} to {int(table.max())}; "
+                f"the complex is not closed under faces."
+            )
+        if k > 1:
+            below = tables[k - 2]
+            for j in range(1, k + 1):
+                for i in range(j):
+                    bad = below[table[:, j], i] != below[table[:, i], j - 1]
+                    _refuse_rows(
+                        bad, table, f"face table {k} to be closed: column i omits vertex i"
+                    )
+        assert vertices is not None
+        vertices = torch.cat([vertices[table[:, k]], vertices[table[:, 0]][:, -1:]], dim=1)
+        _refuse_rows(
+            (vertices[:, 1:] <= vertices[:, :-1]).any(dim=1),
+            table,
+            f"face table {k} to list the vertices of a simplex in ascending order, none twice",
+        )
+        if torch.unique(vertices, dim=0).shape[0] < vertices.shape[0]:
+            raise ComplexError(
+                f"Expected every simplex once, got repeated rows in face table {k}; "
+                f"remove the repeats."
+            )
+
+
+def _refuse_rows(bad: Tensor, table: Tensor, expected: str) -> None:
+    if bad.any():
+        row = int(bad.nonzero()[0])
+        raise ComplexError(
+            f"Expected {expected}, got row {row}: {table[row].tolist()}; "
+            f"build it with SimplicialComplex.from_simplices to be safe."
+        )
+
+
+def check_features(x: Sequence[Tensor | None], counts: Sequence[int]) -> None:
+    """Raise unless every feature tensor is (n_k, F_k), finite, and matches its dimension."""
+    for k, features in enumerate(x):
+        if features is None:
+            continue
+        expected = counts[k] if k < len(counts) else 0
+        if features.dim() != 2 or features.shape[0] != expected:
+            raise ComplexError(
+                f"Expected x[{k}] of shape ({expected}, F), one row per {k}-simplex, "
+                f"got {tuple(features.shape)}."
+            )
+        if not features.is_floating_point() or not features.numel():
+            continue
+        if not torch.stack(torch.aminmax(features)).isfinite().all():  # NaN if any feature is
+            row = int((~torch.isfinite(features)).any(dim=1).nonzero()[0])
+            raise ComplexError(
+                f"Expected finite features, got NaN or infinity in x[{k}], first in row {row}; "
+                f"fill or drop the missing values."
+            )
+
+
+def check_orientation(signs: Sequence[Tensor | None], counts: Sequence[int]) -> None:
+    """Raise unless the signs are ±1, one per simplex, and +1 on vertices."""
+    for k, sign in enumerate(signs):
+        if sign is None:
+            continue
+        expected = counts[k] if k < len(counts) else 0
+        if sign.shape != (expected,) or not bool((sign.abs() == 1).all()):
+            raise ComplexError(
+                f"Expected orientation signs ±1 of shape ({expected},) in dimension {k}, "
+                f"got shape {tuple(sign.shape)}."
+            )
+        if k == 0 and bool((sign != 1).any()):
+            raise ComplexError("Expected +1 on every vertex: vertices have no orientation to flip.")
+
+
+def check_offsets(ptr: Sequence[Tensor], counts: Sequence[int], tables: Sequence[Tensor]) -> None:
+    """Raise unless the offsets cut a union into complexes that do not touch each other."""
+    for k, offsets in enumerate(ptr):
+        steps = offsets.tolist()
+        if (
+            not steps
+            or steps[0] != 0
+            or steps[-1] != (counts[k] if k < len(counts) else 0)
+            or len(steps) != ptr[0].numel()
+            or any(b < a for a, b in pairwise(steps))
+        ):
+            raise ComplexError(
+                f"Expected offsets of dimension {k} that rise from 0 to the number of simplices."
+            )
+    for k, table in enumerate(tables, start=1):
+        owner = torch.repeat_interleave(ptr[k].diff())
+        owner_below = torch.repeat_interleave(ptr[k - 1].diff())
+        if bool((owner_below[table] != owner[:, None]).any()):
+            raise ComplexError(
+                f"Expected face table {k} to stay inside each complex of the union, "
+                f"got a simplex with a face in another one."
+            )
+
+
+def check_labels(labels: Sequence[Hashable], vertices: int) -> None:
+    """Raise unless every vertex has a name of its own."""
+    if len(labels) != vertices:
+        raise ComplexError(f"Expected {vertices} vertex labels, got {len(labels)}.")
+    if len(set(labels)) < len(labels):
+        raise ComplexError("Expected a different label for every vertex, got some twice.")
+
+
+def as_mask(given: object, n: int, k: int, device: torch.device) -> Tensor:
+    """Return the k-cells that a mask or a list of numbers names as a new mask (n,)."""
+    out = torch.zeros(n, dtype=torch.bool, device=device)
+    if given is None:
+        return out
+    rows = as_tensor(given, f"cells of dimension {k}").to(device)
+    if rows.dtype == torch.bool and rows.shape == (n,):
+        return rows.clone()
+    if rows.dim() != 1 or (rows.numel() and rows.dtype not in INTEGERS):
+        raise ComplexError(
+            f"Expected a mask ({n},) or numbers of {k}-cells, got {rows.dtype} of shape "
+            f"{tuple(rows.shape)}."
+        )
+    if rows.numel() and (rows.min() < 0 or rows.max() >= n):
+        raise ComplexError(
+            f"Expected {k}-cells from 0 to {n - 1}, got {int(rows.min())} to {int(rows.max())}."
+        )
+    out[rows.to(torch.int64)] = True
+    return out
+
+
+def check_incidence(B: "Incidence") -> None:
+    """Raise unless the parts of an incidence fit together."""
+    face, ptr, sign = B.face, B.ptr, B.sign
+    if face.dim() != 1 or face.dtype != torch.int64:
+        raise ComplexError(
+            f"Expected face as int64 of shape (nnz,), got {face.dtype} of shape "
+            f"{tuple(face.shape)}; flatten a face table."
+        )
+    if (B.width is None) == (ptr is None):
+        raise ComplexError("Expected either width, where cells have equally many faces, or ptr.")
+    if B.width is not None and (B.width < 1 or len(face) % B.width):
+        raise ComplexError(
+            f"Expected entries in rows of width {B.width} >= 1, got {len(face)} entries."
+        )
+    if ptr is not None and (
+        ptr.dim() != 1
+        or not len(ptr)
+        or ptr[0] != 0
+        or ptr[-1] != len(face)
+        or bool((ptr.diff() < 0).any())
+    ):
+        raise ComplexError(f"Expected ptr to rise from 0 to {len(face)}, got {ptr.tolist()!s:.60}.")
+    if len(face) and (face.min() < 0 or face.max() >= B.count):
+        raise ComplexError(
+            f"Expected faces from 0 to {B.count - 1}, got {int(face.min())} to {int(face.max())}."
+        )
+    if sign is None and B.width is None and len(face):
+        raise ComplexError(
+            "Expected a sign for each entry where the number of faces varies, got none."
+        )
+    if sign is not None and (sign.shape != face.shape or not bool((sign.abs() == 1).all())):
+        raise ComplexError(
+            f"Expected signs ±1 of shape {tuple(face.shape)}, got shape {tuple(sign.shape)}."
+        )

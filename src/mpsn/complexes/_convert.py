@@ -1,0 +1,182 @@
+"""To and from what people already have: lists of simplices, graphs, gudhi."""
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from mpsn.complexes._checks import as_int
+from mpsn.complexes._graphs import CleanGraphs, clean_graphs
+from mpsn.complexes._memory import check_vertices
+from mpsn.errors import ComplexError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.simplicial import SimplicialComplex
+
+
+def from_simplices(
+    simplices: Iterable[Collection[int]], num_vertices: int | None = None
+) -> "SimplicialComplex":
+    """Build the complex of the given simplices and all their faces."""
+    from mpsn.complexes.simplicial import SimplicialComplex
+
+    given: dict[int, list[Sequence[int]]] = defaultdict(list)
+    for simplex in simplices:
+        try:
+            given[len(simplex)].append(tuple(simplex))
+        except TypeError as error:
+            raise ComplexError(
+                f"Expected simplices as lists of vertices, got {simplex!r:.40}; "
+                f"write a vertex v as [v]."
+            ) from error
+    if 0 in given:
+        raise ComplexError("Expected simplices with at least one vertex, got an empty one.")
+    tables = {size: _vertex_table(rows) for size, rows in given.items()}
+    largest = max((int(rows.max()) for rows in tables.values()), default=-1)
+    n = largest + 1 if num_vertices is None else as_int(num_vertices, "num_vertices")
+    check_vertices(n, torch.device("cpu"))
+    if n <= largest:
+        raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")
+    faces = close_under_faces(tables, max(tables, default=1))
+    ptr = [torch.tensor([0, m]) for m in (n, *map(len, faces))]
+    return SimplicialComplex._of_tables(faces, ptr)
+
+
+def _vertex_table(rows: list[Sequence[int]]) -> Tensor:
+    array = np.array(rows)
+    if array.dtype.kind not in "iu":
+        raise ComplexError(
+            f"Expected vertices as integers, got {rows[0]!r:.60}; number them 0, 1, 2, ..."
+        )
+    table = torch.from_numpy(array.astype(np.int64)).sort(dim=1).values
+    repeated = (table[:, 1:] == table[:, :-1]).any(dim=1)
+    if repeated.any():
+        row = rows[int(repeated.nonzero()[0])]
+        raise ComplexError(f"Expected distinct vertices in a simplex, got {list(row)}.")
+    if table.min() < 0:
+        row = rows[int((table < 0).any(dim=1).nonzero()[0])]
+        raise ComplexError(f"Expected vertices >= 0, got {list(row)}.")
+    return table
+
+
+def close_under_faces(tables: dict[int, Tensor], size: int) -> list[Tensor]:
+    """Return the face tables of the closure of vertex tables, keyed by simplices' sizes."""
+    faces: list[Tensor] = []
+    above = torch.zeros((0, size + 1), dtype=torch.int64)
+    while size > 1:
+        omit = torch.arange(size + 1)[:, None]
+        kept = torch.arange(size) + (torch.arange(size) >= omit)  # (size + 1, size)
+        wanted = above[:, kept].reshape(-1, size)
+        given = tables.get(size, wanted[:0])
+        rows, at = torch.unique(torch.cat([given, wanted]), dim=0, return_inverse=True)
+        faces.append(at[len(given) :].reshape(-1, size + 1))
+        above, size = rows, size - 1
+    faces.append(above.flip(1))  # the face of an edge that omits its first vertex is its second
+    return faces[:0:-1]
+
+
+def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor]) -> Any:
+    """Build the union whose tables were made from clean graphs, and bring their data along."""
+    from mpsn.complexes.simplicial import SimplicialComplex
+
+    graphs, where = clean.graphs, clean.edges.device
+    x = _together([graph.x for graph in graphs], "x")
+    attr = _together([graph.edge_attr for graph in graphs], "edge_attr")
+    y = _together([graph.y for graph in graphs], "y")
+    y_ptr = None
+    if y is not None:
+        rows = [0 if graph.y is None else graph.y.shape[0] for graph in graphs]
+        y, y_ptr = y.to(where), torch.tensor([0, *rows], device=where).cumsum(0)
+    labels: tuple[Hashable, ...] | None = None
+    if any(graph.labels is not None for graph in graphs):
+        labels = tuple(
+            name for graph in graphs for name in (graph.labels or range(graph.num_nodes))
+        )
+    return SimplicialComplex._of_tables(
+        faces,
+        ptr,
+        num_vertices=sum(graph.num_nodes for graph in graphs),
+        x=[
+            None if x is None else x.to(where),
+            None if attr is None else attr.to(where)[clean.first],
+        ]
+        if x is not None or attr is not None
+        else (),
+        y=y,
+        y_ptr=y_ptr,
+        labels=labels,
+    )
+
+
+def _together(parts: list[Tensor | None], name: str) -> Tensor | None:
+    given = [part for part in parts if part is not None]
+    if not given:
+        return None
+    shapes = {(part.shape[1:], part.dtype) for part in given}
+    if len(given) < len(parts) or len(shapes) > 1:
+        raise ComplexError(
+            f"Expected {name} of one width and type in all graphs or in none, got it in "
+            f"{len(given)} of {len(parts)} graphs, in {len(shapes)} kinds."
+        )
+    return torch.cat(given)
+
+
+def from_graph(graph: object) -> "SimplicialComplex":
+    """Build the 1-dimensional complex of a graph."""
+    clean = clean_graphs([graph])
+    edge_ptr = torch.tensor([0, len(clean.edges)], device=clean.ptr.device)
+    out: SimplicialComplex = complex_of(clean, [clean.edges.flip(1)], [clean.ptr, edge_ptr])
+    return out
+
+
+def from_gudhi(tree: Any) -> "SimplicialComplex":
+    """Build from a gudhi ``SimplexTree``."""
+    given: dict[int, list[list[int]]] = defaultdict(list)
+    for simplex, _ in tree.get_simplices():
+        given[len(simplex)].append(simplex)
+    names = torch.tensor(sorted(row[0] for row in given[1]), dtype=torch.int64)
+    rows = [
+        torch.searchsorted(names, torch.tensor(simplices)).tolist()
+        for size, simplices in sorted(given.items())
+        if size
+    ]
+    K = from_simplices([row for table in rows for row in table], len(names))
+    if torch.equal(names, torch.arange(len(names))):
+        return K
+    return K.replace(vertex_labels=names.tolist())
+
+
+def to_simplices(K: "SimplicialComplex") -> list[list[int]]:
+    """Return all simplices as vertex lists, vertices first."""
+    return [row for k in range(K.dim + 1) for row in K.simplices(k).tolist()]
+
+
+def to_pyg(K: "SimplicialComplex") -> Data:
+    """Return vertices and edges as PyG ``Data``, every edge in both directions."""
+    edges = K.simplices(1).T
+    data = Data(edge_index=torch.cat([edges, edges.flip(0)], dim=1), num_nodes=K.num_nodes)
+    features = dict(enumerate(K.x))
+    if (x := features.get(0)) is not None:
+        data.x = x
+    if (attr := features.get(1)) is not None:
+        data.edge_attr = torch.cat([attr, attr])
+    if K.y is not None:
+        data.y = K.y
+    return data
+
+
+def to_gudhi(K: "SimplicialComplex") -> Any:
+    """Return a gudhi ``SimplexTree``."""
+    try:
+        import gudhi
+    except ImportError as error:
+        raise ComplexError("Expected gudhi to be installed; run pip install gudhi.") from error
+    tree = gudhi.SimplexTree()
+    for k in range(K.dim + 1):
+        rows = K.simplices(k).cpu().numpy()
+        tree.insert_batch(np.ascontiguousarray(rows.T).astype(np.int32), np.zeros(len(rows)))
+    return tree

@@ -1,0 +1,212 @@
+"""Matrices and adjacencies, all read off the incidences."""
+
+import warnings
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes._sparse import coo, ranges, repeat
+from mpsn.complexes.incidence import Incidence
+from mpsn.errors import ComplexError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.complex import Complex
+
+Part = Literal["full", "up", "down"]
+Kind = Literal["boundary", "coboundary", "lower", "upper"]
+
+
+class Adjacency(NamedTuple):
+    """Adjacent pairs, one per position: ``receiver`` hears from ``sender``.
+
+    ``receiver`` holds k-cells, ``sender`` what the kind of adjacency says, ``shared`` the cell
+    between them (the common co-face σ∪τ of an upper pair, the common face σ∩τ of a lower pair, None
+    otherwise) and ``sign`` their relative orientation ±1, as int8.
+    """
+
+    receiver: Tensor
+    sender: Tensor
+    shared: Tensor | None
+    sign: Tensor
+
+
+def boundary_matrix(
+    K: "Complex", k: int, signed: bool = True, dtype: torch.dtype | None = None
+) -> Tensor:
+    r"""Return the boundary matrix :math:`B_k`, or :math:`|B_k|` (section 2 of the paper).
+
+    Args:
+        k: Dimension, at least 1. Above the dimension of the complex the matrix has no columns.
+        signed: Whether entries carry relative orientations ±1, or are all 1.
+        dtype: Type of the entries. Defaults to torch's default type.
+
+    Returns:
+        Coalesced sparse COO tensor of shape (n_{k-1}, n_k).
+
+    Example:
+        >>> SimplicialComplex.from_simplices([[0, 1], [1, 2]]).boundary_matrix(1).to_dense()
+        tensor([[-1.,  0.],
+                [ 1., -1.],
+                [ 0.,  1.]])
+    """
+    if k < 1:
+        raise ComplexError(
+            f"Expected k >= 1 for a boundary matrix, got {k}: vertices have no faces."
+        )
+    return K.incidence(k).matrix(signed, dtype)
+
+
+def hodge_laplacian(
+    K: "Complex",
+    k: int,
+    part: Part = "full",
+    normalized: bool = False,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    r"""Return the Hodge Laplacian :math:`L_k = B_k^\top B_k + B_{k+1} B_{k+1}^\top`.
+
+    The first term is ``part="down"``, the second ``part="up"``. Either is a zero matrix where its
+    boundary matrix is missing: down at dimension 0, up at the top.
+
+    With ``normalized=True``, the random-walk Laplacian of Schaub et al. (2020),
+
+    .. math:: D B_k^\top D_-^{-1} B_k + \tfrac{1}{k+2} B_{k+1} B_{k+1}^\top D^{-1},
+        \qquad D = \max(\operatorname{diag}(|B_{k+1}| 1), I),
+        \quad D_- = (k+1) \operatorname{diag}(|B_k| D 1),
+
+    which they state for k = 1; other dimensions follow the same pattern, but for k = 0, where
+    there is no way down and the factor ½ is left out, so that :math:`L_0 D^{-1}` is the graph's
+    random-walk Laplacian. It is similar to a symmetric matrix: its eigenvalues are real and ≥ 0.
+
+    Args:
+        k: Dimension.
+        part: ``"full"``, ``"up"`` or ``"down"``.
+        normalized: Whether to normalize.
+        dtype: Type of the entries. Defaults to torch's default type.
+
+    Returns:
+        Coalesced sparse COO tensor of shape (n_k, n_k) without explicit zeros.
+
+    Example:
+        >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
+        >>> K.hodge_laplacian(0).to_dense()
+        tensor([[ 1., -1.,  0.],
+                [-1.,  2., -1.],
+                [ 0., -1.,  1.]])
+    """
+    if part not in ("full", "up", "down"):
+        raise ComplexError(f"Expected part 'full', 'up' or 'down', got {part!r}.")
+    n, below, above = K.count(k), K.incidence(k), K.incidence(k + 1)
+    down, up = _down_weights(K, k, normalized), _up_weights(K, k, normalized)
+    if part == "up":
+        below = Incidence._trusted(below.face[:0], 0, None, below.face.new_zeros(n + 1))
+    if part == "down":
+        above = Incidence._trusted(above.face[:0], n, above.width, above.face.new_zeros(1))
+    left, right = _factors(below, above, down, up)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        total = torch.sparse.mm(left, right).coalesce()
+    keep = total.values() != 0  # upper and lower pairs cancel
+    values = total.values()[keep].to(dtype or torch.get_default_dtype())
+    return coo(total.indices()[:, keep], values, (n, n))
+
+
+Weights = tuple[Tensor, Tensor]  # of the entries of two matrices X and Y
+
+
+def _down_weights(K: "Complex", k: int, normalized: bool) -> Weights:
+    """Return the entries of X and Y, (n_k, n_{k-1}), with X Yᵀ the part of the Laplacian below."""
+    B = K.incidence(k)
+    sign = B.signs.to(torch.float64)
+    if not normalized or k == 0:
+        return sign, sign
+    degree = K.incidence(k + 1).degree.clamp(min=1).to(torch.float64)
+    around = B.coboundary(degree * B.offsets.diff())  # (n_{k-1},)
+    return sign * degree[B.cell], sign / around[B.face]
+
+
+def _up_weights(K: "Complex", k: int, normalized: bool) -> Weights:
+    """Return the entries of X and Y, (n_k, n_{k+1}), with X Yᵀ the part of the Laplacian above."""
+    B = K.incidence(k + 1)
+    sign = B.signs.to(torch.float64)
+    if not normalized:
+        return sign, sign
+    share = sign if k == 0 else sign / B.offsets.diff()[B.cell]
+    return share, sign / B.degree.to(torch.float64)[B.face]
+
+
+def _factors(below: Incidence, above: Incidence, down: Weights, up: Weights) -> tuple[Tensor, ...]:
+    """Return [X X'] and [Y Y']ᵀ, whose product sums both parts as it goes.
+
+    Entries are written to their places in row order: sorting them would cost more than the
+    product. Row σ of the first holds σ's faces, then its co-faces.
+    """
+    n, device, inner = len(below), below.face.device, below.count + len(above)
+    faces, (cofaces, ptr) = below.sorted_entries, above.cofaces
+    cell, owner = below.cell[faces], above.face[cofaces]
+    at_faces = torch.arange(len(faces), device=device) + ptr[cell]
+    at_cofaces = torch.arange(len(cofaces), device=device) + below.offsets[owner + 1]
+    index = torch.empty((2, len(faces) + len(cofaces)), dtype=torch.int64, device=device)
+    x = torch.empty(index.shape[1], dtype=torch.float64, device=device)
+    index[0, at_faces], index[0, at_cofaces] = cell, owner
+    index[1, at_faces], index[1, at_cofaces] = below.face[faces], below.count + above.cell[cofaces]
+    x[at_faces], x[at_cofaces] = down[0][faces], up[0][cofaces]
+
+    lower, upper = below.cofaces.order, above.sorted_entries
+    rows = torch.cat([below.face[lower], below.count + above.cell[upper]])
+    columns = torch.cat([below.cell[lower], above.face[upper]])
+    y = torch.cat([down[1][lower], up[1][upper]])
+    return coo(index, x, (n, inner)), coo(torch.stack([rows, columns]), y, (inner, n))
+
+
+def adjacency(K: "Complex", k: int, kind: Kind) -> Adjacency:
+    r"""Return one of the four adjacencies of the paper (Definition 4) of the k-cells.
+
+    ============== ============================= ===================== ==========================
+    kind           sender τ of receiver σ        shared                sign is the entry (σ, τ) of
+    ============== ============================= ===================== ==========================
+    ``boundary``   faces of σ                    None                  :math:`B_k^\top`
+    ``coboundary`` co-faces of σ                 None                  :math:`B_{k+1}`
+    ``lower``      simplices with a common face  the face σ∩τ          :math:`B_k^\top B_k`
+    ``upper``      simplices in a common co-face the co-face σ∪τ       :math:`B_{k+1} B_{k+1}^\top`
+    ============== ============================= ===================== ==========================
+
+    Pairs are derived, not stored, and a simplex is not adjacent to itself. Lower pairs can be
+    quadratic in the number of simplices; the layers in ``mpsn.nn`` do without them. Pairs come in
+    the order of the shared simplex (of the receiver for ``boundary``, of the sender for
+    ``coboundary``), then of the receiver.
+
+    Example:
+        >>> K = SimplicialComplex.from_simplices([[0, 1, 2]])
+        >>> up = K.adjacency(1, "upper")
+        >>> up.receiver.tolist(), up.sender.tolist(), up.shared.tolist()
+        ([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1], [0, 0, 0, 0, 0, 0])
+    """
+    if kind in ("boundary", "coboundary"):
+        B = K.incidence(k if kind == "boundary" else k + 1)
+        ends = (B.cell, B.face) if kind == "boundary" else (B.face, B.cell)
+        return Adjacency(*ends, None, B.signs)
+    if kind not in ("upper", "lower"):
+        raise ComplexError(
+            f"Expected adjacency 'boundary', 'coboundary', 'lower' or 'upper', got {kind!r}."
+        )
+    B, one, two = entry_pairs(K, k, kind)
+    end, shared = (B.face, B.cell) if kind == "upper" else (B.cell, B.face)
+    return Adjacency(end[one], end[two], shared[one], B.signs[one] * B.signs[two])
+
+
+def entry_pairs(
+    K: "Complex", k: int, kind: Literal["upper", "lower"]
+) -> tuple[Incidence, Tensor, Tensor]:
+    """Return the incidence with the shared cells, and the entries of receivers and of senders."""
+    B = K.incidence(k + 1 if kind == "upper" else k)
+    if kind == "upper" and B.width is not None:
+        table = B.sorted_entries.view(-1, B.width)
+        one, two = (~torch.eye(B.width, dtype=torch.bool, device=K.device)).nonzero(as_tuple=True)
+        return B, table[:, one].reshape(-1), table[:, two].reshape(-1)
+    order, ptr = (B.sorted_entries, B.offsets) if kind == "upper" else B.cofaces
+    group, size = repeat(ptr, len(order)), ptr.diff()
+    owner, other = ranges(ptr[group], size[group] - 1)
+    other += other >= owner  # pass over itself
+    return B, order[owner], order[other]

@@ -1,0 +1,80 @@
+"""Parts of a complex that are complexes themselves."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch.nn.functional as nnf
+from torch import Tensor
+
+from mpsn.complexes._batching import select
+from mpsn.complexes._checks import as_mask
+from mpsn.complexes.incidence import Incidence
+from mpsn.errors import ComplexError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.complex import Complex
+
+C = TypeVar("C", bound="Complex")
+
+
+def skeleton(K: C, d: int) -> C:
+    """Return the cells up to dimension ``d``, with their features, orientation and labels.
+
+    Example:
+        >>> SimplicialComplex.from_simplices([[0, 1, 2]]).skeleton(1)
+        SimplicialComplex(dim=1, counts=(3, 3))
+    """
+    if d < 0:
+        raise ComplexError(f"Expected a dimension d >= 0, got {d}.")
+    return K._trusted(
+        K._incidences[:d],
+        K._ptr[: d + 1],
+        x=K._x[: d + 1],
+        y=K._y,
+        y_ptr=K._y_ptr,
+        orientation=K._orientation[: d + 1],
+        num_vertices=K.num_nodes,
+        labels=K._labels,
+    )
+
+
+def subcomplex(K: C, cells: Mapping[int, Tensor]) -> C:
+    """Return the complex of some cells and all their faces, with everything they carry.
+
+    Args:
+        K: The complex.
+        cells: For any dimension k, the k-cells to keep: a boolean mask (n_k,) or their numbers.
+            Others are kept only if they are faces of those.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.complete_graph(4))
+        >>> K.subcomplex({2: torch.tensor([0, 1])})
+        SimplicialComplex(dim=2, counts=(4, 5, 2))
+    """
+    for k in cells:
+        if not 0 <= k <= max(K.dim, 0):
+            raise ComplexError(f"Expected dimensions from 0 to {K.dim}, got {k}.")
+    kept = [as_mask(cells.get(k), K.count(k), k, K.device) for k in range(max(K.dim, 0) + 1)]
+    for k in range(K.dim, 0, -1):
+        incidence = K.incidence(k)
+        kept[k - 1][incidence.face[kept[k][incidence.cell]]] = True
+    rows = [mask.nonzero()[:, 0] for mask in kept]
+    number = [mask.cumsum(0) - 1 for mask in kept]  # of a cell among those kept
+    incidences = []
+    for k in range(1, K.dim + 1):
+        B = select(K.incidence(k), rows[k], len(rows[k - 1]))
+        face = number[k - 1][B.face]
+        incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, B.sign))
+    fields: dict[str, Any] = {"y": K._y, "y_ptr": K._y_ptr}
+    ptr = [nnf.pad(mask.cumsum(0), (1, 0))[ends] for mask, ends in zip(kept, K._ptr, strict=True)]
+    if K._y is not None and len(K._y) == K.num_nodes > K.num_complexes:
+        fields = {"y": K._y[rows[0]], "y_ptr": ptr[0]}
+    return K._trusted(
+        incidences,
+        ptr,
+        x=[x if x is None or k > K.dim else x[rows[k]] for k, x in enumerate(K._x)],
+        orientation=[None if s is None else s[rows[k]] for k, s in enumerate(K._orientation)],
+        num_vertices=len(rows[0]),
+        labels=None if K._labels is None else tuple(K._labels[i] for i in rows[0].tolist()),
+        **fields,
+    )

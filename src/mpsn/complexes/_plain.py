@@ -1,0 +1,175 @@
+"""Sums over an incidence in torch's own operations: for compilers, tracers and integers.
+
+The same sums as those of :class:`~mpsn.complexes.Incidence`, without lists of co-faces. Entries
+come as a list: one tensor (n, ...) per column of a face table, or one (nnz, ...) where the number
+of faces varies, so that a compiler can fuse what is done to a column. Where totals are shared and
+one's own share is taken off, single precision is added up in double.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes._sparse import rows
+
+if TYPE_CHECKING:
+    from mpsn.complexes.incidence import Incidence
+
+Entries = Sequence[Tensor]
+
+
+def columns(B: "Incidence", m: Tensor) -> Entries:
+    """Return entries (nnz, ...) as a list."""
+    return [m] if B.width is None else m.view(-1, B.width, *m.shape[1:]).unbind(1)
+
+
+def flat(B: "Incidence", entries: Entries) -> Tensor:
+    """Return a list of entries as one tensor (nnz, ...)."""
+    return entries[0] if B.width is None else torch.stack(list(entries), 1).flatten(0, 1)
+
+
+def gather(B: "Incidence", h: Tensor, signed: bool = False) -> Entries:
+    """Return the features of the faces."""
+    return _times(B, [_read(h, face) for face in columns(B, B.face)], signed)
+
+
+def spread(B: "Incidence", h: Tensor) -> Entries:
+    """Return the features of the cells, once for each face."""
+    return [_read(h, B.cell)] if B.width is None else [h] * B.width
+
+
+def scatter(B: "Incidence", entries: Entries, signed: bool = False) -> Tensor:
+    """Add up entries at the faces, (count, ...)."""
+    out = entries[0].new_zeros(B.count, *entries[0].shape[1:]) if entries else torch.zeros(0)
+    for face, m in zip(columns(B, B.face), _times(B, entries, signed), strict=True):
+        out = out.index_add(0, face, m)
+    return _settled(out)
+
+
+def collect(B: "Incidence", entries: Entries) -> Tensor:
+    """Add up entries at the cells, (n, ...)."""
+    if B.width is None:
+        (m,) = entries
+        return _settled(m.new_zeros(len(B), *m.shape[1:]).index_add(0, B.cell, m))
+    return _add(entries)
+
+
+def boundary(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
+    """Return the sums over faces."""
+    return collect(B, gather(B, h, signed))
+
+
+def coboundary(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
+    """Return the sums over co-faces."""
+    return scatter(B, spread(B, h), signed)
+
+
+def upper(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
+    """Return the sums over upper neighbors."""
+    return scatter(B, others(B, gather(B, h, signed)), signed)
+
+
+def lower(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
+    """Return the sums over lower neighbors."""
+    return _lower(B, spread(B, h), signed)
+
+
+def upper_messages(B: "Incidence", m: Tensor | Entries, signed: bool) -> Tensor:
+    """Return the sums of messages of upper neighbors."""
+    entries = columns(B, m) if isinstance(m, Tensor) else m
+    return scatter(B, others(B, _times(B, entries, signed)), signed)
+
+
+def lower_messages(B: "Incidence", m: Tensor, signed: bool) -> Tensor:
+    """Return the sums of messages of lower neighbors."""
+    return _lower(B, columns(B, m), signed)
+
+
+def _lower(B: "Incidence", entries: Entries, signed: bool) -> Tensor:
+    wide = [_wide(m) for m in entries]
+    shared = gather(B, scatter(B, wide, signed), signed)
+    return collect(B, [s - m for s, m in zip(shared, wide, strict=True)]).to(entries[0].dtype)
+
+
+def others(B: "Incidence", entries: Entries) -> Entries:
+    """Return for each entry the sum of the others of its cell."""
+    if B.width is None:
+        (m,) = entries
+        wide = _wide(m)
+        return [(_read(collect(B, [wide]), B.cell) - wide).to(m.dtype)]
+    right = [torch.zeros_like(entries[-1]), *entries[:0:-1]]  # from the last entry to the second
+    for i in range(2, len(right)):
+        right[i] = right[i] + right[i - 1]
+    out, left = [right.pop()], entries[0]
+    for m in entries[1:]:
+        out.append(left + right.pop() if len(right) > 1 else left)
+        left = left + m
+    return out
+
+
+def _times(B: "Incidence", entries: Entries, signed: bool) -> Entries:
+    if not signed:
+        return entries
+    return [rows(s, m) * m for s, m in zip(columns(B, B.signs), entries, strict=True)]
+
+
+def _add(terms: Entries) -> Tensor:
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _wide(m: Tensor) -> Tensor:
+    return m.double() if m.is_floating_point() else m
+
+
+def _read(h: Tensor, index: Tensor) -> Tensor:
+    if not torch.compiler.is_compiling():
+        return h.index_select(0, index)
+    out: Tensor = _Read.apply(h, index)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Read(torch.autograd.Function):
+    """Rows of h for a compiler, with a derivative that waits for its sums, see :func:`settle`."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(h: Tensor, index: Tensor) -> Tensor:
+        return h.index_select(0, index)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1])
+        ctx.shape = inputs[0].shape
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (index,) = ctx.saved_tensors
+        return _settled(grad.new_zeros(ctx.shape).index_add(0, index, grad)), None
+
+
+def _settled(sums: Tensor) -> Tensor:
+    return settle(sums) if torch.compiler.is_compiling() else sums
+
+
+@torch.library.custom_op("mpsn::settle", mutates_args=())
+def settle(sums: Tensor) -> Tensor:
+    """Return a copy, behind a wall that the compiler does not look through.
+
+    Inductor (seen in torch 2.13 on CPU) may fuse an element-wise reader of a sum with other work
+    and schedule both before the additions: silently wrong numbers. A reader of the copy waits.
+    """
+    return sums.clone()
+
+
+@settle.register_fake
+def _(sums: Tensor) -> Tensor:
+    return torch.empty_like(sums)
+
+
+settle.register_autograd(lambda ctx, grad: grad)

@@ -1,0 +1,100 @@
+"""How a complex behaves as a PyG data object: it moves, copies, and loads in batches."""
+
+import copy
+from collections.abc import Callable
+from typing import Any, Self
+
+from torch import Tensor
+from torch_geometric.data import Batch
+from torch_geometric.data.data import BaseData
+
+from mpsn.complexes.incidence import Incidence
+
+
+class PyGValue(BaseData):
+    """A value that PyG's ``DataLoader`` takes.
+
+    PyG's base class brings ``to``, ``cpu``, ``cuda``, ``clone``, ``detach`` and ``pin_memory``, all
+    by way of :meth:`apply`, and leaves Python's own protocols open; here they are the plain ones.
+    A subclass knows how to ``_join`` and ``to_list``.
+    """
+
+    @classmethod
+    def _join(cls, items: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def to_list(self) -> list[Any]:
+        """Take a batch apart."""
+        raise NotImplementedError
+
+    def apply(self, func: Callable[[Tensor], Tensor], *args: str) -> Self:
+        """Return a copy with ``func`` applied to every tensor."""
+
+        def each(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return tuple(map(each, value))
+            if isinstance(value, Incidence):
+                return value.apply(func)
+            return func(value) if isinstance(value, Tensor) else value
+
+        out = copy.copy(self)
+        out.__dict__.update({name: each(value) for name, value in self.__dict__.items()})
+        return out
+
+    __setattr__ = object.__setattr__
+    __delattr__ = object.__delattr__
+
+    def __getattr__(self, key: str) -> Any:
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{key}'")
+
+    def __copy__(self) -> Self:
+        out = type(self).__new__(type(self))
+        out.__dict__.update(self.__dict__)
+        return out
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.clone()  # type: ignore[no-any-return]
+
+    def share_memory_(self, *args: str) -> Self:
+        """Move all tensors to shared memory, in place."""
+        self.apply(Tensor.share_memory_)
+        return self
+
+    def __getitem__(self, key: object) -> Any:
+        raise TypeError(f"Expected an attribute or a method of {self}, got an index: {key!r:.40}.")
+
+    __iter__ = None
+
+    @property
+    def stores(self) -> "list[_Store]":
+        """What PyG's collate reads and writes."""
+        return [_Store(self)]
+
+    def stores_as(self, data: Self) -> Self:
+        """Take on the layout of another value; all have the same."""
+        return self
+
+
+class _Store:
+    """What PyG reads from a value and writes into a batch.
+
+    PyG collates attribute by attribute. A value shows it one attribute, itself; writing the list of
+    them joins them.
+    """
+
+    _key = None
+
+    def __init__(self, owner: PyGValue) -> None:
+        self._owner = owner
+
+    def keys(self) -> list[str]:
+        return ["value"]
+
+    def __getitem__(self, key: str) -> Any:
+        return self._owner.to_list() if isinstance(self._owner, Batch) else self._owner
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if isinstance(value, list):
+            flat = [one for item in value for one in (item if isinstance(item, list) else [item])]
+            value = self._owner._join(flat)
+        self._owner.__dict__.update(value.__dict__)

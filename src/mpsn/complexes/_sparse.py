@@ -1,0 +1,366 @@
+"""Products of sparse 0/±1 matrices with features: where all messages are added up."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+import torch.nn.functional as nnf
+from numpy.typing import NDArray
+from torch import Tensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.autograd import forward_ad
+
+LONG = 256  # entries of a row that are added one after another in single precision
+CHUNK = 8  # entries of a group that are added one by one; longer groups are added up as a tree
+
+
+def is_traced(h: Tensor) -> bool:
+    """Return whether torch records what is done to ``h``: then only its own operations may be."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or torch._C._functorch.is_legacy_batchedtensor(h)
+    )
+
+
+def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Group the positions of an index by its values, in linear time on the CPU.
+
+    Args:
+        index: Integers 0, ..., n - 1, of any shape; read flat.
+        n: Number of groups.
+
+    Returns:
+        Positions grouped by value, ascending within a group; and offsets (n + 1,) of the groups.
+
+    Example:
+        >>> from mpsn.complexes._sparse import grouped
+        >>> grouped(torch.tensor([1, 0, 1]), 3)
+        (tensor([1, 0, 2]), tensor([0, 1, 3, 3]))
+    """
+    index = index.reshape(-1)
+    if index.is_cpu and not is_traced(index) and not torch._C._are_functorch_transforms_active():
+        order, ptr = _count_sort(index.numpy(), n)
+        return torch.from_numpy(order), torch.from_numpy(ptr)
+    values, positions = torch.sort(index, stable=True)
+    return positions, torch.searchsorted(values, torch.arange(n + 1, device=index.device))
+
+
+class SparseRows:
+    """A constant sparse matrix (n, m) by rows; ``A @ h`` multiplies it with features (m, ...).
+
+    The product is differentiable any number of times, forward and backward, and works under the
+    transforms of ``torch.func``.
+
+    Args:
+        index: Columns of the entries, row after row, (nnz,) int64.
+        ptr: Offsets of the rows in it, (n + 1,); None if every row has one entry.
+        columns: Number m of columns.
+        weight: The entries, (nnz,); None for ones.
+        groups: Finds the entries by column, as :func:`grouped` does, where that is kept elsewhere.
+
+    Example:
+        >>> from mpsn.complexes._sparse import SparseRows
+        >>> A = SparseRows(torch.tensor([2, 0, 1]), torch.tensor([0, 1, 3]), 3)  # [0 0 1], [1 1 0]
+        >>> (A @ torch.tensor([[1.0], [10.0], [100.0]])).T
+        tensor([[100.,  11.]])
+    """
+
+    __slots__ = ("_cuts", "_groups", "_transpose", "columns", "index", "ptr", "weight")
+
+    def __init__(
+        self,
+        index: Tensor,
+        ptr: Tensor | None,
+        columns: int,
+        weight: Tensor | None = None,
+        groups: Callable[[], tuple[Tensor, Tensor]] | None = None,
+    ) -> None:
+        self.index, self.ptr, self.columns, self.weight = index, ptr, columns, weight
+        self._groups = groups or (lambda: grouped(index, columns))
+        self._transpose: SparseRows | None = None
+        self._cuts: tuple[Tensor, Tensor, Tensor] | bool | None = True  # not looked for
+
+    @classmethod
+    def of(
+        cls, rows: Tensor, columns: Tensor, weight: Tensor | None, shape: tuple[int, int]
+    ) -> "SparseRows":
+        """Sort entries, given in any order, by row."""
+        order, ptr = grouped(rows, shape[0])
+        return cls(columns[order], ptr, shape[1], None if weight is None else weight[order])
+
+    @property
+    def T(self) -> "SparseRows":
+        """The transpose; found once."""
+        if self._transpose is None:
+            with temporarily_clear_interpreter_stack():  # what is kept outlives any transform
+                order, ptr = self._groups()
+                rows = order if self.ptr is None else repeat(self.ptr, len(order))[order]
+                weight = None if self.weight is None else self.weight[order]
+            n = len(order) if self.ptr is None else len(self.ptr) - 1
+            self.pair(SparseRows(rows, ptr, n, weight))
+        assert self._transpose is not None
+        return self._transpose
+
+    def pair(self, transpose: "SparseRows") -> "SparseRows":
+        """Take note of the transpose, where it is known; return the matrix."""
+        self._transpose, transpose._transpose = transpose, self
+        return self
+
+    def __matmul__(self, h: Tensor) -> Tensor:
+        if torch._C._are_functorch_transforms_active():
+            out: Tensor = _Transformed.apply(h, self)  # type: ignore[no-untyped-call]
+        elif (torch.is_grad_enabled() and h.requires_grad) or forward_ad._current_level >= 0:
+            out = _Product.apply(h, self)  # type: ignore[no-untyped-call]
+        else:
+            out = self.times(h)
+        return out
+
+    def times(self, h: Tensor) -> Tensor:
+        """Return the product; gradients do not pass."""
+        if self.ptr is None:
+            out = h.index_select(0, self.index)
+            return out if self.weight is None else out.mul_(rows(self.weight, out))
+        if not h.is_cpu or h.dtype == torch.float64 or is_traced(h) or not (cuts := self.cuts()):
+            return segment_sum(h, self.index, self.ptr, self.weight)
+        pieces, each, ptr = cuts
+        return segment_sum(segment_sum(h, self.index, pieces, self.weight), each, ptr)
+
+    def cuts(self) -> tuple[Tensor, Tensor, Tensor] | None:
+        """Return rows of more than ``LONG`` entries cut into pieces, whose sums round less."""
+        if isinstance(self._cuts, bool):
+            assert self.ptr is not None
+            self._cuts, size = None, self.ptr.diff()
+            if size.numel() and int(size.max()) > LONG:
+                number = -(-size // LONG)
+                row, start = ranges(torch.zeros_like(size), number)
+                pieces = nnf.pad(self.ptr[row] + start * LONG, (0, 1), value=int(self.ptr[-1]))
+                each = torch.arange(len(row), device=row.device)
+                self._cuts = pieces, each, nnf.pad(number.cumsum(0), (1, 0))
+        return self._cuts
+
+
+class _Product(torch.autograd.Function):
+    """A sparse matrix times features; its derivative is the transpose times the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, A: SparseRows) -> Tensor:
+        ctx.A = A
+        return A.times(h)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return ctx.A.T @ grad, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, _: None) -> Tensor:
+        return ctx.A @ tangent  # type: ignore[no-any-return]
+
+
+class _Transformed(torch.autograd.Function):
+    """The same for the transforms of ``torch.func``, whose calls cost more."""
+
+    backward, jvp = _Product.backward, _Product.jvp
+
+    @staticmethod
+    def forward(h: Tensor, A: SparseRows) -> Tensor:
+        return A.times(h)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, SparseRows], output: Tensor) -> None:
+        ctx.A = inputs[1]
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, h: Tensor, A: SparseRows) -> tuple[Tensor, int]:
+        return A @ h.movedim(in_dims[0], 1), 1
+
+
+def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None = None) -> Tensor:
+    r"""Return :math:`\sum_{j=p_i}^{p_{i+1}-1} w_j h_{a_j}` for every i; gradients do not pass.
+
+    An embedding bag. In double precision on the CPU compiled code does it, on a GPU a small Triton
+    kernel where there is Triton.
+
+    Args:
+        h: Rows (m, ...), of floating point numbers.
+        index: The rows to add up, a.
+        ptr: Where the list of every sum starts in it, and the end of the last, p, (n + 1,).
+        weight: Their weights w. Defaults to ones.
+
+    Returns:
+        (n, ...).
+    """
+    n = ptr.shape[0] - 1
+    if not h.numel() or not index.numel():
+        return h.new_zeros(n, *h.shape[1:])
+    if is_traced(h):
+        m = h.index_select(0, index)
+        m = m if weight is None else m * rows(weight, m)
+        return h.new_zeros(n, *h.shape[1:]).index_add(0, repeat(ptr, len(index)), m)
+    flat, out = h if h.dim() == 2 else h.reshape(h.shape[0], -1), None
+    if h.is_cuda:
+        from mpsn.complexes import _segment_cuda
+
+        out = _segment_cuda.segment_sum(flat, index, ptr, weight)
+    elif h.is_cpu and h.dtype == torch.float64:
+        out = flat.new_empty(n, flat.shape[1])
+        some = flat.new_empty(0) if weight is None else weight.to(h.dtype)
+        args = (flat, index, ptr, some, out)
+        _segment_sum(*(t.detach().numpy() for t in args))
+    if out is None:
+        each = None if weight is None else weight.to(h.dtype)
+        out = nnf.embedding_bag(
+            index, flat, ptr, mode="sum", per_sample_weights=each, include_last_offset=True
+        )
+    return out if h.dim() == 2 else out.view(n, *h.shape[1:])
+
+
+class LeaveOneOut:
+    """For entries in groups, the sum over the *others* of each group, added up at receivers.
+
+    Nothing is added that has to be taken away again. Groups of up to ``CHUNK`` entries list the
+    others; a longer group is cut into chunks, and the totals of chunks are treated the same way.
+    So the time is linear, at hubs too, rounding is that of a plain sum, and an infinite entry does
+    not reach its own receiver.
+
+    Args:
+        groups: Entries, group after group, (nnz,), and offsets of the groups.
+        receivers: The same entries, receiver after receiver, and offsets of the receivers.
+        sender: Row that each entry sends, (nnz,).
+        columns: Number of rows that can be sent.
+        sign: Sign of each entry, (nnz,), applied when it sends and when it receives; or None.
+        limit: Size of the groups, where all have the same; they are not cut then.
+    """
+
+    def __init__(
+        self,
+        groups: tuple[Tensor, Tensor],
+        receivers: tuple[Tensor, Tensor],
+        sender: Tensor,
+        columns: int,
+        sign: Tensor | None = None,
+        limit: int | None = None,
+    ) -> None:
+        (order, ptr), (entries, receiver_ptr) = groups, receivers
+        nnz, device = len(order), order.device
+        total = nnz * (limit - 1) if limit else None  # known: no need to ask a GPU
+        longest = limit or (int(ptr.diff().max()) if nnz else 0)
+        limit = limit or CHUNK
+        position = torch.arange(nnz, device=device)
+        group = repeat(ptr, nnz)
+        first = position - (position - ptr[group]) % limit  # where the chunk begins
+        size = torch.minimum(ptr[group + 1] - first, ptr.new_tensor(limit))
+        place = torch.empty_like(order)
+        place[order] = position
+        at = place[entries]  # (nnz,) by receiver
+        number = size[at] - 1
+        owner, other = ranges(first[at], number, total)
+        other += other >= at[owner]  # pass over itself
+        listed = order[other]
+        weight = None if sign is None else sign[entries][owner] * sign[listed]
+        ends = nnf.pad(number.cumsum(0), (1, 0))
+        self.near = SparseRows(sender[listed], ends[receiver_ptr], columns, weight)
+        self.above: LeaveOneOut | None = None
+        if longest <= limit:
+            return
+        chunk_ptr = nnf.pad((-(-ptr.diff() // limit)).cumsum(0), (1, 0))
+        begins = nnf.pad(first[first == position], (0, 1), value=nnz)
+        chunks = torch.arange(len(begins) - 1, device=device)
+        signs = (None, None) if sign is None else (sign[order], sign[entries])
+        self.up = SparseRows(sender[order], begins, columns, signs[0])
+        of = repeat(begins, nnz)[at]
+        self.down = SparseRows(of, receiver_ptr, len(chunks), signs[1])
+        each = (chunks, torch.arange(len(begins), device=device))
+        self.above = LeaveOneOut((chunks, chunk_ptr), each, chunks, len(chunks))
+
+    def symmetric(self) -> "LeaveOneOut":
+        """Take note that senders are the receivers, so that no transpose has to be found."""
+        self.near.pair(self.near)
+        if self.above is not None:
+            self.up.pair(self.down)
+            self.above.symmetric()
+        return self
+
+    def __matmul__(self, h: Tensor) -> Tensor:
+        out = self.near @ h
+        return out if self.above is None else out + self.down @ (self.above @ (self.up @ h))
+
+
+def repeat(ptr: Tensor, total: int) -> Tensor:
+    """Return the group of each of ``total`` entries, given the offsets of the groups."""
+    return torch.repeat_interleave(ptr.diff(), output_size=total)
+
+
+def ranges(start: Tensor, size: Tensor, total: int | None = None) -> tuple[Tensor, Tensor]:
+    """Run the ranges start[i], ..., start[i] + size[i] - 1 together.
+
+    Args:
+        start: Where each begins.
+        size: How long each is.
+        total: Sum of the sizes, where it is known.
+
+    Returns:
+        For each number the range i it belongs to, and the number itself.
+
+    Example:
+        >>> from mpsn.complexes._sparse import ranges
+        >>> ranges(torch.tensor([5, 0]), torch.tensor([2, 1]))
+        (tensor([0, 0, 1]), tensor([5, 6, 0]))
+    """
+    owner = torch.repeat_interleave(size, output_size=total)
+    shift = start - size.cumsum(0) + size
+    return owner, torch.arange(len(owner), device=size.device) + shift[owner]
+
+
+def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a sparse COO matrix from entries that are in row order already."""
+    with warnings.catch_warnings():  # torch 2.11 warns even those who say what they want
+        warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled")
+        return torch.sparse_coo_tensor(
+            index, values, shape, check_invariants=False, is_coalesced=True
+        )
+
+
+def rows(weight: Tensor, h: Tensor) -> Tensor:
+    """Shape one weight per row, (n,), so that it multiplies ``h``, (n, ..., F)."""
+    return weight.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))
+
+
+@numba.njit(cache=True, nogil=True)
+def _segment_sum(
+    h: NDArray[np.float64],
+    index: NDArray[np.int64],
+    ptr: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Write to ``out[i]`` the sum of ``weight[j] h[index[j]]`` from j = ptr[i] to ptr[i+1]."""
+    n, width = out.shape
+    weighted = len(weight) > 0
+    for i in range(n):
+        for f in range(width):
+            out[i, f] = 0.0
+        for j in range(ptr[i], ptr[i + 1]):
+            row = index[j]
+            w = weight[j] if weighted else 1.0
+            for f in range(width):
+                out[i, f] += w * h[row, f]
+
+
+@numba.njit(cache=True)
+def _count_sort(index: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ptr = np.zeros(n + 1, np.int64)
+    for i in index:
+        ptr[i + 1] += 1
+    for i in range(n):
+        ptr[i + 1] += ptr[i]
+    at = ptr[:-1].copy()
+    order = np.empty(index.size, np.int64)
+    for position in range(index.size):
+        i = index[position]
+        order[at[i]] = position
+        at[i] += 1
+    return order, ptr

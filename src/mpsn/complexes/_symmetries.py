@@ -1,0 +1,151 @@
+"""The two symmetries of a complex: other orientations, and other orders of its simplices."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes._checks import check_same_device
+from mpsn.complexes.incidence import Incidence
+from mpsn.errors import ComplexError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.complex import Complex
+    from mpsn.complexes.simplicial import SimplicialComplex
+
+C = TypeVar("C", bound="Complex")
+
+
+def reorient(K: C, signs: Sequence[Tensor | None]) -> C:
+    """Return the complex with other orientations ±1 per dimension; features stay as they are."""
+    size = len(K._ptr)
+    small = [None if s is None else s.to(torch.int8) for s in signs[:size]]
+    new = small + [None] * (size - len(small))
+    turns = [
+        None if a is b is None else K.orientation(k) * (1 if b is None else b)
+        for k, (a, b) in enumerate(zip(K._orientation, new, strict=True))
+    ]
+    out = copy.copy(K)
+    out._orientation = tuple(new)
+    out._incidences = tuple(
+        _turn(B, turns[k], turns[k - 1]) for k, B in enumerate(K._incidences, start=1)
+    )
+    return out
+
+
+def _turn(B: Incidence, above: Tensor | None, below: Tensor | None) -> Incidence:
+    if above is None and below is None:
+        return B
+    sign = B.signs
+    sign = sign if above is None else sign * above[B.cell]
+    return B.with_sign(sign if below is None else sign * below[B.face])
+
+
+def flip(K: C, which: Mapping[int, Tensor]) -> C:
+    r"""Flip orientations: :math:`B_k \to T_{k-1} B_k T_k` and :math:`H_k \to T_k H_k`.
+
+    Args:
+        K: The complex.
+        which: For each dimension k ≥ 1, a boolean mask (n_k,), True where :math:`T_k` is -1.
+
+    Example:
+        >>> K = SimplicialComplex.from_simplices([[0, 1]]).replace(x=[None, torch.ones(1, 1)])
+        >>> L = K.flip({1: torch.tensor([True])})
+        >>> L.x[1], L.boundary_matrix(1).to_dense().T
+        (tensor([[-1.]]), tensor([[ 1., -1.]]))
+    """
+    signs, x = list(K._orientation), list(K._x)
+    for k, mask in which.items():
+        if k < 1:
+            raise ComplexError(
+                f"Expected dimensions k >= 1 to flip, got {k}: vertices have no orientation."
+            )
+        mask = torch.as_tensor(mask)
+        if mask.dtype != torch.bool or mask.shape != (K.count(k),):
+            raise ComplexError(
+                f"Expected a boolean mask of shape ({K.count(k)},) for dimension {k}, "
+                f"got {mask.dtype} of shape {tuple(mask.shape)}."
+            )
+        check_same_device([K._ptr[0], mask])
+        if k > K.dim:
+            continue
+        turn = 1 - 2 * mask.to(torch.int8)  # (n_k,)
+        signs[k] = K.orientation(k) * turn
+        features = x[k] if k < len(x) else None
+        if features is not None:
+            if not features.dtype.is_signed:
+                raise ComplexError(
+                    f"Expected signed features to flip in dimension {k}, got {features.dtype}."
+                )
+            x[k] = features * turn[:, None].to(features.dtype)
+    out = reorient(K, signs)
+    out._x = tuple(x)
+    return out
+
+
+def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialComplex":
+    r"""List simplices in another order, :math:`B_k \to P_{k-1} B_k P_k^\top, H_k \to P_k H_k`.
+
+    If the vertices are renumbered, the vertices of a simplex are put in ascending order again and
+    its orientation sign takes up the difference, so that the boundary matrices stay the same ones.
+    Vertex labels follow their vertices, and so do labels y with one row per vertex.
+
+    Args:
+        K: A single complex, no union.
+        order: For any dimension k, a permutation (n_k,): new row ``i`` is old row ``order[k][i]``.
+
+    Example:
+        >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
+        >>> K.permute({1: torch.tensor([1, 0])}).simplices(1)
+        tensor([[1, 2],
+                [0, 1]])
+    """
+    if K.num_complexes != 1:
+        raise ComplexError(
+            "Expected a single complex to permute, got a union; use to_list() first."
+        )
+    rows = [_permutation(K, k, order) for k in range(K.dim + 1)]
+    position = [torch.argsort(row) for row in rows]
+    signs = [None if s is None else s[row] for s, row in zip(K._orientation, rows, strict=False)]
+    faces = []
+    for k in range(1, K.dim + 1):
+        table = position[k - 1][K.faces(k)[rows[k]]]
+        vertices = position[0][K.simplices(k)[rows[k]]]
+        columns = vertices.argsort(dim=1)
+        faces.append(table.gather(1, columns))
+        if 0 in order:
+            signs[k] = K.orientation(k)[rows[k]] * _parity(columns)
+    out = K._of_tables(faces, K._ptr, orientation=signs, num_vertices=K.num_nodes)
+    out._y, out._y_ptr, out._labels = K._y, K._y_ptr, K._labels
+    out._x = tuple(
+        features if features is None or k > K.dim else features[rows[k]]
+        for k, features in enumerate(K._x)
+    )
+    if K.y is not None and len(K.y) == K.num_nodes > 1:
+        out._y = K.y[rows[0]]
+    if K.vertex_labels:
+        out._labels = tuple(K.vertex_labels[i] for i in rows[0].tolist())
+    return out
+
+
+def _permutation(K: "SimplicialComplex", k: int, order: Mapping[int, Tensor]) -> Tensor:
+    n = K.count(k)
+    if k not in order:
+        return torch.arange(n, device=K.device)
+    row = torch.as_tensor(order[k])
+    check_same_device([K._ptr[0], row])
+    if row.shape != (n,) or not torch.equal(row.sort().values, torch.arange(n, device=K.device)):
+        raise ComplexError(
+            f"Expected a permutation of 0..{n - 1} in dimension {k}, got {row.tolist()!s:.60}."
+        )
+    return row
+
+
+def _parity(columns: Tensor) -> Tensor:
+    """Return the sign of each row as a permutation, (n,) int8, by counting inversions."""
+    width = columns.shape[1]
+    i, j = torch.triu_indices(width, width, 1, device=columns.device)
+    inversions = (columns[:, i] > columns[:, j]).sum(dim=1)
+    return (1 - 2 * (inversions % 2)).to(torch.int8)

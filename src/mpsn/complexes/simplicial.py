@@ -1,0 +1,155 @@
+"""Simplicial complexes, as a short list of dense face tables."""
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import _convert, _symmetries
+from mpsn.complexes._checks import as_index_table, as_int, check_face_tables, check_same_device
+from mpsn.complexes._memory import check_vertices
+from mpsn.complexes.complex import Complex
+from mpsn.complexes.incidence import Incidence
+
+
+class SimplicialComplex(Complex):
+    r"""A simplicial complex, with optional features, labels and orientation.
+
+    A :math:`k`-simplex has exactly :math:`k+1` faces, so a complex is a list of face tables:
+    row ``s``, column ``i`` of ``faces(k)`` is the index of the :math:`(k-1)`-simplex that omits
+    vertex ``i`` of simplex ``s``. All else is derived from them.
+
+    *Order.* The vertices of a simplex ascend. The builders (:meth:`from_simplices`,
+    :meth:`from_graph`, :func:`mpsn.clique_complex`, ...) list the simplices of each dimension in
+    lexicographic order of their vertices; only :meth:`permute` and face tables given by hand have
+    rows in another order.
+
+    *Orientation.* By default every simplex is oriented by its ascending vertices, so that
+    ``faces(k)[s, i]`` enters the boundary of ``s`` with sign :math:`(-1)^i`. :meth:`flip` turns
+    simplices round.
+
+    A disjoint union of complexes is again a complex (:func:`mpsn.collate`); :meth:`batch` tells
+    which simplex came from where. Complexes are values: methods return new ones.
+
+    Args:
+        num_vertices: Number of vertices.
+        faces: Face tables of dimension 1, 2, ..., the one of dimension k of shape (n_k, k+1).
+        x: Features per dimension, each (n_k, F_k) or None.
+        y: Labels; a number, or a tensor with one row per labelled thing.
+        orientation: Signs ±1 per dimension, each (n_k,) or None for the canonical orientation.
+        vertex_labels: The user's names of the vertices, if they had other names than 0, 1, ...
+
+    Example:
+        >>> K = SimplicialComplex(4, [[[1, 0], [2, 0], [2, 1], [3, 2]], [[2, 1, 0]]])
+        >>> K
+        SimplicialComplex(dim=2, counts=(4, 4, 1))
+        >>> K == SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
+        True
+    """
+
+    def __init__(
+        self,
+        num_vertices: int = 0,
+        faces: Sequence[object] = (),
+        *,
+        x: Sequence[Tensor | None] | None = None,
+        y: Tensor | float | None = None,
+        orientation: Sequence[Tensor | None] | None = None,
+        vertex_labels: Iterable[Hashable] | None = None,
+    ) -> None:
+        tables = [
+            as_index_table(table, k + 1, f"face table {k}") for k, table in enumerate(faces, 1)
+        ]
+        check_same_device(tables)
+        device = tables[0].device if tables else _device_of(x)
+        n0 = as_int(num_vertices, "num_vertices")
+        check_vertices(n0, device)
+        check_face_tables(n0, tables)
+        ptr = [torch.tensor([0, n], device=device) for n in (n0, *map(len, tables))]
+        built = self._of_tables(tables, ptr)
+        changed = built.replace(x=x, y=y, orientation=orientation, vertex_labels=vertex_labels)
+        self.__dict__.update(changed.__dict__)
+
+    @classmethod
+    def _of_tables(
+        cls, tables: Sequence[Tensor], ptr: Sequence[Tensor], **fields: Any
+    ) -> "SimplicialComplex":
+        """Build from face tables that are known to fit: no checks."""
+        n0 = fields.pop("num_vertices", None)
+        counts = [int(ptr[0][-1]) if n0 is None else n0, *map(len, tables)]
+        incidences = [
+            Incidence._trusted(table.reshape(-1), counts[k], k + 2)
+            for k, table in enumerate(tables)
+        ]
+        signs = fields.pop("orientation", ())
+        out = cls._trusted(incidences, ptr, num_vertices=counts[0], **fields)
+        return _symmetries.reorient(out, signs) if any(s is not None for s in signs) else out
+
+    @staticmethod
+    def _width(k: int) -> int:
+        return k + 1
+
+    def faces(self, k: int) -> Tensor:
+        """Return the face table of dimension k, (n_k, k+1) int64; (n_0, 0) for vertices.
+
+        Example:
+            >>> SimplicialComplex.from_simplices([[0, 1, 2]]).faces(2)  # edges 12, 02, 01
+            tensor([[2, 1, 0]])
+        """
+        if k == 0:
+            return torch.zeros((self.count(0), 0), dtype=torch.int64, device=self.device)
+        return self.incidence(k).table
+
+    def simplices(self, k: int) -> Tensor:
+        """Return the vertices of the k-simplices, (n_k, k+1) int64, each row ascending.
+
+        Example:
+            >>> SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]]).simplices(1)
+            tensor([[0, 1],
+                    [0, 2],
+                    [1, 2],
+                    [2, 3]])
+        """
+        if self.count(k) == 0:
+            return torch.zeros((0, k + 1), dtype=torch.int64, device=self.device)
+        if k == 0:
+            return torch.arange(self.count(0), device=self.device)[:, None]
+        below, table = self.simplices(k - 1), self.faces(k)
+        return torch.cat([below[table[:, k]], below[table[:, 0], -1:]], dim=1)
+
+    permute = _symmetries.permute
+
+    @classmethod
+    def from_simplices(
+        cls, simplices: Iterable[Collection[int]], num_vertices: int | None = None
+    ) -> "SimplicialComplex":
+        """Build the complex of the given simplices and all their faces.
+
+        Args:
+            simplices: Vertex lists, in any order and of any mix of sizes; repeats are welcome.
+            num_vertices: Number of vertices, all of which exist even if no simplex names them.
+                Defaults to one more than the largest vertex named.
+        """
+        return _convert.from_simplices(simplices, num_vertices)
+
+    @classmethod
+    def from_graph(cls, graph: object) -> "SimplicialComplex":
+        """Build the 1-dimensional complex of a graph.
+
+        See :func:`mpsn.clique_complex` for the kinds of graph, and for their cliques.
+        """
+        return _convert.from_graph(graph)
+
+    @classmethod
+    def from_gudhi(cls, tree: Any) -> "SimplicialComplex":
+        """Build from a gudhi ``SimplexTree``; its vertex numbers become ``vertex_labels``."""
+        return _convert.from_gudhi(tree)
+
+    to_simplices = _convert.to_simplices
+    to_pyg = _convert.to_pyg
+    to_gudhi = _convert.to_gudhi
+
+
+def _device_of(x: Sequence[object] | None) -> torch.device:
+    return next((t.device for t in x or () if isinstance(t, Tensor)), torch.device("cpu"))

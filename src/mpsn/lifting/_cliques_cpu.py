@@ -1,0 +1,87 @@
+"""Extend cliques by one vertex, on the CPU.
+
+The simplices that extend p by one later vertex are p's children. In lexicographic order the
+children of p are consecutive, ptr[p] .. ptr[p + 1], and their last vertices ascend. A vertex w
+extends the clique s = (v_0, ..., v_k) exactly if w is the last vertex of a later sibling of s,
+(v_0, ..., v_{k-1}, w), and of a child of s's first face, (v_1, ..., v_k, w). The face of (s, w)
+that omits v_i is the child of s's own face i with last vertex w: so the join that finds the
+cliques also finds their faces, in lexicographic order, without sorting or hashing.
+"""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.int64]
+
+
+@numba.njit(cache=True, nogil=True)
+def _seek(last: Array, low: int, high: int, w: int) -> int:
+    """Return the first position in low .. high whose last vertex is at least w."""
+    step = 1
+    while low + step < high and last[low + step] < w:
+        low += step
+        step *= 2
+    high = min(high, low + step)
+    while low < high:
+        middle = (low + high) // 2
+        if last[middle] < w:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@numba.njit(cache=True, nogil=True)
+def count(faces: Array, last: Array, ptr: Array, start: int, stop: int, out: Array) -> None:
+    """Write the number of children of each clique start .. stop to ``out``."""
+    k = faces.shape[1] - 1
+    for s in range(start, stop):
+        a, a_end = s + 1, ptr[faces[s, k] + 1]
+        b, b_end = ptr[faces[s, 0]], ptr[faces[s, 0] + 1]
+        found = 0
+        while a < a_end and b < b_end:
+            if last[a] < last[b]:
+                a = _seek(last, a, a_end, last[b])
+            elif last[b] < last[a]:
+                b = _seek(last, b, b_end, last[a])
+            else:
+                found += 1
+                a += 1
+                b += 1
+        out[s] = found
+
+
+@numba.njit(cache=True, nogil=True)
+def fill(
+    faces: Array,
+    last: Array,
+    ptr: Array,
+    start: int,
+    stop: int,
+    row: int,
+    out: Array,
+    out_last: Array,
+) -> int:
+    """Write the face rows and last vertices of the children of start .. stop from ``row`` on."""
+    k = faces.shape[1] - 1
+    for s in range(start, stop):
+        a, a_end = s + 1, ptr[faces[s, k] + 1]
+        b, b_end = ptr[faces[s, 0]], ptr[faces[s, 0] + 1]
+        while a < a_end and b < b_end:
+            if last[a] < last[b]:
+                a = _seek(last, a, a_end, last[b])
+            elif last[b] < last[a]:
+                b = _seek(last, b, b_end, last[a])
+            else:
+                w = last[a]
+                out[row, 0] = b
+                for i in range(1, k):
+                    out[row, i] = _seek(last, ptr[faces[s, i]], ptr[faces[s, i] + 1], w)
+                out[row, k] = a
+                out[row, k + 1] = s
+                out_last[row] = w
+                row += 1
+                a += 1
+                b += 1
+    return row

@@ -1,0 +1,132 @@
+"""Checks of what a layer is handed; values are not read, so that nothing waits for the device."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.nn.resolver import activation_resolver
+
+from mpsn.complexes.complex import Complex
+from mpsn.errors import LayerError
+
+Activation = Callable[[Tensor], Tensor]
+
+
+def activation(act: str | Activation, inplace: bool = False) -> Activation:
+    """Return an activation by PyG's name for it, as a new module; what can be called stays itself.
+
+    Args:
+        act: The name, such as ``"relu"`` or ``"leaky_relu"``, ``"id"`` for the identity, or what
+            it would stand for.
+        inplace: Whether a module made here may overwrite its input, if it can: for what a dense
+            layer has just made, that halves what is kept for the derivative.
+    """
+    if callable(act):
+        return act
+    if act == "id":
+        return torch.nn.Identity()
+    try:
+        module: Any = activation_resolver(act)
+    except (TypeError, ValueError) as error:
+        raise LayerError(
+            f"Expected the name of an activation, such as 'elu', 'relu', 'tanh' or 'id', or a "
+            f"function, got {act!r}."
+        ) from error
+    if inplace and isinstance(module, torch.nn.ELU | torch.nn.ReLU):
+        module.inplace = True
+    return module  # type: ignore[no-any-return]
+
+
+def check_least(least: int, **sizes: Any) -> None:
+    """Raise unless all sizes, each under its name, are whole numbers from ``least`` on."""
+    for name, size in sizes.items():
+        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < least:
+            raise LayerError(f"Expected {name} >= {least}, a whole number, got {size!r}.")
+
+
+def check_complex(K: Complex) -> None:
+    """Raise unless it is a complex."""
+    if not isinstance(K, Complex):
+        raise LayerError(
+            f"Expected a complex, got {type(K).__name__}; of a graph mpsn.clique_complex makes one."
+        )
+
+
+def check_list(xs: object) -> None:
+    """Raise unless there are several features, one for each dimension."""
+    if isinstance(xs, Tensor) or not hasattr(xs, "__len__"):
+        raise LayerError(f"Expected a list of features per dimension, got {type(xs).__name__}.")
+
+
+def check_cochain(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> None:
+    """Raise unless ``h`` holds (n_k, F) or (n_k, B, F) features of the k-cells.
+
+    They must have the type and device of ``like``, a weight of the layer or other features.
+    Autocast converts types by itself, but not double precision.
+    """
+    check_complex(K)
+    if not isinstance(h, Tensor):
+        raise LayerError(
+            f"Expected the features of the {k}-cells as a tensor, got {type(h).__name__}."
+        )
+    if h.device != like.device or h.device != K.device:
+        raise LayerError(
+            f"Expected complex, features and layer on one device, got {K.device}, {h.device} and "
+            f"{like.device}; move them with .to(device)."
+        )
+    double = torch.float64 in (h.dtype, like.dtype)
+    if h.dtype != like.dtype and (double or not torch.is_autocast_enabled(h.device.type)):
+        raise LayerError(
+            f"Expected features of type {like.dtype}, as layer and other features are, got "
+            f"{h.dtype}; convert them with .to({like.dtype}), or all else with .to({h.dtype})."
+        )
+    if h.dim() not in (2, 3) or h.shape[0] != K.count(k) or h.shape[-1] != width:
+        n = K.count(k)
+        raise LayerError(
+            f"Expected features of the {k}-cells of shape ({n}, {width}) or ({n}, B, {width}), "
+            f"got {tuple(h.shape)}."
+        )
+
+
+def cochain(K: Complex, k: int, xs: Sequence[Tensor | None], width: int, like: Tensor) -> Tensor:
+    """Return features of dimension k out of a list; arguments as for :func:`cochains`."""
+    x = xs[k] if k < len(xs) else None
+    if x is None:
+        if K.count(k):
+            raise LayerError(
+                f"Expected features of the {K.count(k)} {k}-cells, got none; lift those "
+                f"of the vertices with mpsn.lift_features or mpsn.nn.Populate."
+            )
+        x = next((given[:0] for given in xs if given is not None), like.new_zeros((0, width)))
+    check_cochain(K, k, x, width, like)
+    return x
+
+
+def cochains(
+    K: Complex, xs: Sequence[Tensor | None], max_dim: int, width: int, like: Tensor
+) -> list[Tensor]:
+    """Return features of dimension 0, ..., max_dim, empty ones where the complex has no cell.
+
+    Args:
+        K: The complex.
+        xs: Features per dimension; may stop, or be None, where there are no cells.
+        max_dim: The largest dimension wanted.
+        width: Width F of all features.
+        like: A weight of the layer, whose type and device features must have.
+    """
+    check_complex(K)
+    check_list(xs)
+    if len(xs) > max_dim + 1:
+        raise LayerError(
+            f"Expected features of dimensions 0 to {max_dim}, got {len(xs)} tensors; "
+            f"pass xs[:{max_dim + 1}], or raise max_dim."
+        )
+    out = [cochain(K, k, xs, width, like) for k in range(max_dim + 1)]
+    if any(x.shape[1:] != out[0].shape[1:] for x in out):
+        raise LayerError(
+            f"Expected features of one shape (n, F) or (n, B, F) in all dimensions, but for n, got "
+            f"{', '.join(str(tuple(x.shape)) for x in out)}."
+        )
+    return out

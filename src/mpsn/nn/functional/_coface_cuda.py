@@ -1,0 +1,141 @@
+"""Activated messages on a GPU: one kernel forth and one back, which store no message."""
+
+import torch
+from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
+
+from mpsn.complexes._sparse import is_traced
+
+try:  # comes with torch for CUDA, on most systems
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = None
+
+TILE = 1024  # entries of messages that a program takes at a time
+WIDTH = 128  # of which so many columns at most
+
+if triton is not None:
+
+    @triton.jit
+    def _expm1(x):  # type: ignore[no-untyped-def]
+        """Return e^x - 1; near 0, where digits would cancel, by Taylor's series to x^7 or x^12."""
+        series = tl.full(x.shape, 1.0, x.dtype)
+        for i in tl.static_range(11):
+            if i > 4 or x.dtype == tl.float64:
+                series = 1 + x * series * (1.0 / (12 - i))
+        return tl.where(tl.abs(x) < 0.3, x * series, tl.exp(x) - 1)
+
+    @triton.jit
+    def _value(x, KIND: tl.constexpr):  # type: ignore[no-untyped-def]
+        if KIND == "elu":
+            x = tl.where(x > 0, x, _expm1(x))
+        elif KIND == "relu":
+            x = tl.where(x < 0, 0.0, x)
+        elif KIND == "tanh":
+            e = _expm1(-2 * tl.abs(x))
+            x = tl.where(x < 0, e, -e) / (2 + e)
+        return x
+
+    @triton.jit
+    def _slope(x, KIND: tl.constexpr):  # type: ignore[no-untyped-def]
+        one = tl.full(x.shape, 1.0, x.dtype)
+        if KIND == "elu":
+            one = tl.where(x > 0, one, tl.exp(x))
+        elif KIND == "relu":
+            one = tl.where(x > 0, one, 0.0)
+        elif KIND == "tanh":
+            x = _value(x, KIND)
+            one = one - x * x
+        return one
+
+    @triton.jit
+    def _sums(  # type: ignore[no-untyped-def]
+        p, q, faces, out, n, columns,
+        FACES: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
+    ):  # fmt: skip
+        row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+        column = (tl.program_id(1) * WIDTH + tl.arange(0, WIDTH))[None, :]
+        inside = (row < n)[:, None] & (column < columns)
+        shared = tl.load(q + row[:, None] * columns + column, mask=inside, other=0.0)
+        for i in tl.static_range(FACES):
+            heard = tl.zeros([ROWS, WIDTH], shared.dtype)
+            for j in tl.static_range(FACES):
+                if i != j:
+                    sender = tl.load(faces + row * FACES + j, mask=row < n, other=0)[:, None]
+                    x = tl.load(p + sender * columns + column, mask=inside, other=0.0)
+                    heard += _value(x + shared, KIND)
+            receiver = tl.load(faces + row * FACES + i, mask=row < n, other=0)[:, None]
+            tl.atomic_add(out + receiver * columns + column, heard, mask=inside, sem="relaxed")
+
+    @triton.jit
+    def _gradients(  # type: ignore[no-untyped-def]
+        p, q, faces, grad, grad_p, grad_q, n, columns,
+        FACES: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
+    ):  # fmt: skip
+        row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+        column = (tl.program_id(1) * WIDTH + tl.arange(0, WIDTH))[None, :]
+        inside = (row < n)[:, None] & (column < columns)
+        shared = tl.load(q + row[:, None] * columns + column, mask=inside, other=0.0)
+        total = tl.zeros([ROWS, WIDTH], shared.dtype)
+        for i in tl.static_range(FACES):
+            heard = tl.zeros([ROWS, WIDTH], shared.dtype)
+            for j in tl.static_range(FACES):
+                if i != j:
+                    receiver = tl.load(faces + row * FACES + j, mask=row < n, other=0)[:, None]
+                    heard += tl.load(grad + receiver * columns + column, mask=inside, other=0.0)
+            sender = tl.load(faces + row * FACES + i, mask=row < n, other=0)[:, None]
+            x = tl.load(p + sender * columns + column, mask=inside, other=0.0)
+            heard *= _slope(x + shared, KIND)
+            tl.atomic_add(grad_p + sender * columns + column, heard, mask=inside, sem="relaxed")
+            total += heard
+        tl.store(grad_q + row[:, None] * columns + column, total, mask=inside)
+
+
+def can_run(*inputs: Tensor) -> bool:
+    """Return whether the kernels may be used."""
+    return (
+        triton is not None
+        and inputs[0].dtype in (torch.float32, torch.float64)
+        and not torch.is_autocast_enabled("cuda")
+        and not torch.are_deterministic_algorithms_enabled()
+        and not any(is_traced(t) or is_transformed(t) for t in inputs)
+    )
+
+
+def is_transformed(h: Tensor) -> bool:
+    """Return whether a forward derivative, vmap or another transform is at work."""
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or torch._C._functorch.is_legacy_batchedtensor(h)
+        or unpack_dual(h).tangent is not None  # type: ignore[no-untyped-call]
+    )
+
+
+def sums(p: Tensor, q: Tensor, faces: Tensor, kind: str) -> Tensor:
+    """Return for every σ the sum of a(p_τ + q_{σ∪τ}), (n_k, ..., G), with a of a known kind."""
+    out = torch.zeros_like(p, memory_format=torch.contiguous_format)
+    _launch(_sums, p, q, faces, [out], kind)
+    return out
+
+
+def gradients(p: Tensor, q: Tensor, faces: Tensor, grad: Tensor, kind: str) -> list[Tensor]:
+    """Return the gradients for p and q, given that for the sums."""
+    out = torch.zeros_like(p, memory_format=torch.contiguous_format)
+    rest = torch.empty_like(q, memory_format=torch.contiguous_format)
+    _launch(_gradients, p, q, faces, [grad.contiguous(), out, rest], kind)
+    return [out, rest]
+
+
+def _launch(  # type: ignore[no-untyped-def]
+    kernel, p: Tensor, q: Tensor, faces: Tensor, others: list[Tensor], kind: str
+) -> None:
+    if not q.numel():
+        return
+    columns = q[0].numel()
+    width = min(WIDTH, triton.next_power_of_2(columns))
+    rows = TILE // width
+    grid = (triton.cdiv(len(q), rows), triton.cdiv(columns, width))
+    tables = (p.contiguous(), q.contiguous(), faces.contiguous(), *others)
+    with torch.cuda.device_of(q):  # type: ignore[no-untyped-call]
+        kernel[grid](*tables, len(q), columns, faces.shape[1], kind, rows, width)

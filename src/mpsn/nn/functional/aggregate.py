@@ -1,0 +1,48 @@
+"""Sums over one of the four kinds of neighbors, for those who hold a complex."""
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from mpsn.complexes._operators import Kind
+from mpsn.complexes.incidence import Reduce
+from mpsn.errors import LayerError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.complex import Complex
+
+
+def aggregate(
+    K: "Complex",
+    k: int,
+    kind: Kind,
+    h: Tensor,
+    *,
+    signed: bool = False,
+    reduce: Reduce = "sum",
+) -> Tensor:
+    r"""Give every k-cell the sum or mean over its neighbors of one kind, in linear time.
+
+    Args:
+        K: The complex.
+        k: Dimension of the cells that receive.
+        kind: Who sends: ``"boundary"``, ``"coboundary"``, ``"lower"`` or ``"upper"``.
+        h: Features of the senders, of dimension k-1, k+1, k and k respectively, (n, ..., F).
+        signed: Whether to multiply features by the relative orientation.
+        reduce: ``"sum"`` or ``"mean"``.
+
+    Returns:
+        (n_k, ..., F).
+
+    Example:
+        >>> K = SimplicialComplex.from_simplices([[0, 1, 2]])
+        >>> mpsn.nn.functional.aggregate(K, 1, "upper", torch.tensor([[1.0], [2.0], [4.0]])).T
+        tensor([[6., 5., 3.]])
+    """
+    if kind not in ("boundary", "coboundary", "lower", "upper"):
+        raise LayerError(
+            f"Expected kind 'boundary', 'coboundary', 'lower' or 'upper', got {kind!r}."
+        )
+    incidence = K.incidence(k if kind in ("boundary", "lower") else k + 1)
+    out: Tensor = getattr(incidence, kind)(h, signed=signed, reduce=reduce)
+    return out

@@ -1,0 +1,146 @@
+"""Messages between upper neighbors through a dense layer that sees the shared co-face."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+
+from mpsn.complexes import Incidence, _plain
+from mpsn.complexes._sparse import is_traced
+from mpsn.errors import LayerError
+from mpsn.nn.functional import _coface_cuda
+
+Activation = Callable[[Tensor], Tensor]
+KINDS = {
+    torch.nn.ELU: "elu",
+    torch.nn.Identity: "id",
+    torch.nn.ReLU: "relu",
+    torch.nn.Tanh: "tanh",
+}
+
+
+def split_linear(parts: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -> list[Tensor]:
+    r"""Project the parts of a concatenation apart: :math:`W[a \| b] + c = W_1 a + (W_2 b + c)`.
+
+    A message network on :math:`[h_\tau \| h_\delta]` can so project each cell once, before its
+    features are gathered, and add the projections afterwards.
+
+    Args:
+        parts: Tensors (n_i, ..., F_i); they need not agree in n.
+        weight: Weight (G, F_1 + F_2 + ...) of the dense layer on the concatenation.
+        bias: Its bias (G,) or None; it goes with the last part.
+
+    Returns:
+        One projection (n_i, ..., G) per part.
+
+    Example:
+        >>> dense, a, b = torch.nn.Linear(5, 4), torch.randn(7, 2), torch.randn(7, 3)
+        >>> left, right = mpsn.nn.functional.split_linear([a, b], dense.weight, dense.bias)
+        >>> torch.allclose(left + right, dense(torch.cat([a, b], dim=1)), atol=1e-6)
+        True
+    """
+    out, start = [], 0
+    for i, part in enumerate(parts, start=1):
+        width = part.shape[-1]
+        columns = weight.narrow(1, start, width)
+        out.append(nnf.linear(part, columns, bias if i == len(parts) else None))
+        start += width
+    return out
+
+
+def coface_messages(
+    h: Tensor, coface: Tensor, incidence: Incidence, weight: Tensor, bias: Tensor, act: Activation
+) -> Tensor:
+    r"""Sum :math:`a(W [h_\tau \| h_\delta] + c)` over the upper neighbors τ of σ.
+
+    δ is the co-face that σ and τ share. The dense layer is applied to every cell once, see
+    :func:`split_linear`. On a GPU with Triton, unless torch is told to be deterministic, one kernel
+    then makes and delivers the messages, and another does the derivative, so that no message is
+    stored.
+
+    Args:
+        h: Features of the k-cells, (n_k, ..., F).
+        coface: Features of the (k+1)-cells, (n_{k+1}, ..., F').
+        incidence: The incidence of the (k+1)-cells.
+        weight: Weight W, (G, F + F').
+        bias: Bias c, (G,).
+        act: The activation a; it may work in place.
+
+    Returns:
+        (n_k, ..., G).
+
+    Example:
+        >>> K = SimplicialComplex.from_simplices([[0, 1], [0, 2]])
+        >>> vertex, edge = torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([[10.0], [-20.0]])
+        >>> weight, bias = torch.tensor([[1.0, 1.0]]), torch.tensor([0.5])
+        >>> B = K.incidence(1)
+        >>> mpsn.nn.functional.coface_messages(vertex, edge, B, weight, bias, torch.relu).T
+        tensor([[12.5000, 11.5000,  0.0000]])
+    """
+    if len(incidence) != coface.shape[0] or incidence.count != h.shape[0]:
+        raise LayerError(
+            f"Expected features of {incidence.count} cells and {len(incidence)} co-faces, as "
+            f"{incidence} has, got {h.shape[0]} and {coface.shape[0]}."
+        )
+    if h.shape[1:-1] != coface.shape[1:-1]:
+        raise LayerError(
+            f"Expected features (n, ..., F) of cells and co-faces with the same shape between, "
+            f"got {tuple(h.shape[1:-1])} and {tuple(coface.shape[1:-1])}."
+        )
+    kind = KINDS.get(type(act)) if getattr(act, "alpha", 1) == 1 else None
+    inputs = (h, coface, weight, bias)
+    if h.is_cuda and kind and incidence.width and _coface_cuda.can_run(*inputs):
+        out: Tensor = _Fused.apply(*inputs, incidence, act, kind)  # type: ignore[no-untyped-call]
+        return out
+    return _messages(*inputs, incidence, act)
+
+
+def _messages(
+    h: Tensor, coface: Tensor, weight: Tensor, bias: Tensor, B: Incidence, act: Activation
+) -> Tensor:
+    p, q = split_linear([h, coface], weight, bias)
+    if is_traced(p):  # column by column, which a compiler fuses
+        senders = zip(_plain.gather(B, p), _plain.spread(B, q), strict=True)
+        return _plain.upper_messages(B, [act(m + s) for m, s in senders], signed=False)
+    m = B.gather(p)
+    if B.width is None:
+        return B.upper_messages(act(m + B.spread(q)))
+    m = m.view(-1, B.width, *p.shape[1:]) + q.unsqueeze(1)
+    return B.upper_messages(act(m).flatten(0, 1))
+
+
+class _Fused(torch.autograd.Function):
+    """The same in one kernel each way; keeps its inputs only.
+
+    Derivatives of the derivative take torch's own steps.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        h, coface, weight, bias, ctx.incidence, ctx.act, ctx.kind = inputs
+        ctx.save_for_backward(h, coface, weight, bias)
+        p, q = split_linear([h, coface], weight, bias)
+        return _coface_cuda.sums(p, q, ctx.incidence.table, ctx.kind)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        further, needed = torch.is_grad_enabled(), ctx.needs_input_grad[:4]
+        with torch.enable_grad():
+            # Views, as gradients must not run on to what inputs have in common.
+            ends = [
+                t.view_as(t) if further else t.detach().requires_grad_(need)
+                for t, need in zip(ctx.saved_tensors, needed, strict=True)
+            ]
+            h, coface, weight, bias = ends
+            if further or _coface_cuda.is_transformed(grad):
+                ys, gs = [_messages(h, coface, weight, bias, ctx.incidence, ctx.act)], [grad]
+            else:
+                ys = [p, q] = split_linear([h, coface], weight, bias)
+                gs = _coface_cuda.gradients(p, q, ctx.incidence.table, grad, ctx.kind)
+        gs = [g for y, g in zip(ys, gs, strict=True) if y.requires_grad]
+        ys = [y for y in ys if y.requires_grad]
+        learn = [t for t, need in zip(ends, needed, strict=True) if need]
+        found = iter(torch.autograd.grad(ys, learn, gs, create_graph=further))
+        return *(next(found) if need else None for need in needed), None, None, None

@@ -1,0 +1,60 @@
+"""What all models have in common: a config they are built from, and a name that tells it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mpsn.complexes.complex import Complex
+from mpsn.errors import LayerError
+from mpsn.nn._checks import check_least
+
+LEAST = {"max_dim": 0}  # other sizes are at least 1
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a model, checked when they are made: sizes, rates and words."""
+
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self)).items():
+            value = getattr(self, name)
+            if get_origin(kind) is Literal and value not in get_args(kind):
+                words = ", ".join(map(repr, get_args(kind)))
+                raise LayerError(f"Expected {name} to be one of {words}, got {value!r}.")
+            if kind is int:
+                check_least(LEAST.get(name, 1), **{name: value})
+                object.__setattr__(self, name, int(value))  # of numpy's, say
+            if kind is bool and not isinstance(value, bool):
+                raise LayerError(f"Expected {name} to be True or False, got {value!r}.")
+            if kind is float:
+                if not isinstance(value, int | float | np.floating) or not isfinite(value):
+                    raise LayerError(f"Expected {name} to be a number, got {value!r}.")
+                if isinstance(value, np.floating):
+                    object.__setattr__(self, name, float(value))
+            if name == "dropout" and not 0 <= value < 1:
+                raise LayerError(f"Expected a dropout rate from 0 to below 1, got {value!r}.")
+
+
+class Model(torch.nn.Module):
+    """Base of the models: holds the config and prints it."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config: Any = config
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key}={value!r}" for key, value in asdict(self.config).items())
+        parameters = sum(p.numel() for p in self.parameters())
+        return f"{type(self).__name__}({settings}; {parameters:,} parameters)"
+
+
+def features_of(
+    K: Complex, xs: Sequence[Tensor | None] | None, max_dim: int
+) -> Sequence[Tensor | None]:
+    """Return the features handed in, or those of the complex up to dimension ``max_dim``."""
+    return K.x[: max_dim + 1] if xs is None else xs

@@ -1,0 +1,113 @@
+"""Exact grouping by whole signatures: the step that every test repeats."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mpsn.wl import _segments_cpu as segments_cpu
+
+
+class Multisets(NamedTuple):
+    """One multiset of codes per receiver: that of receiver i is ``codes[ptr[i]:ptr[i + 1]]``."""
+
+    ptr: Tensor
+    codes: Tensor
+
+
+class Groups(NamedTuple):
+    """``ids``: the group of each receiver, 0, 1, ...; ``first``: a member of each group."""
+
+    ids: Tensor
+    first: Tensor
+
+
+def group(
+    own: Tensor, multisets: Sequence[Multisets], bits: int = 64, compiled: bool | None = None
+) -> Groups:
+    """Group receivers that have the same color and the same multisets, exactly.
+
+    A 64-bit hash of the signature proposes the groups, then every member is compared in full with
+    the first of its group; signatures that share a hash are separated by their bytes. Groups are
+    numbered by hash, so the numbers depend only on the set of signatures: not on the order of the
+    receivers, the device, or the process.
+
+    Args:
+        own: Color of each receiver, (n,) int64.
+        multisets: Any number of multisets per receiver; the order of their codes may be changed.
+        bits: How many bits of the hash to use; fewer provoke collisions in tests.
+        compiled: Whether to use compiled loops instead of torch. Defaults to True on the CPU.
+    """
+    compiled = own.device.type == "cpu" if compiled is None else compiled
+    hashes = own.clone()
+    for ptr, codes in multisets:
+        if compiled:
+            segments_cpu.fold(ptr.numpy(), codes.numpy(), hashes.numpy())
+        else:
+            hashes = _fold(ptr, codes, hashes)
+    hashes, order = (hashes >> (64 - bits)).sort()
+    new = torch.ones(len(order) + 1, dtype=torch.bool, device=own.device)
+    torch.ne(hashes[1:], hashes[:-1], out=new[1:-1])
+    starts = new.nonzero().squeeze(1)
+    ids = torch.empty_like(order)
+    ids[order] = new[:-1].cumsum(0) - 1
+    first = order[starts[:-1]]
+    differs = torch.zeros(len(first), dtype=torch.bool, device=own.device)
+    differs[ids[own != own[first[ids]]]] = True
+    for ptr, codes in multisets:
+        if compiled:
+            segments_cpu.compare(*(t.numpy() for t in (order, starts, ptr, codes, differs)))
+        else:
+            _compare(first[ids], ids, ptr, codes, differs)
+    groups = Groups(ids, first)
+    return _split(groups, differs, own, multisets) if bool(differs.any()) else groups
+
+
+def signature_keys(own: Tensor, multisets: Sequence[Multisets], which: Tensor) -> list[bytes]:
+    """Return the whole signatures of the receivers ``which`` as bytes."""
+    rows = which.cpu().numpy()
+    header = [own.cpu().numpy()[rows]]
+    parts = []
+    for ptr, codes in multisets:
+        starts, values = ptr.cpu().numpy(), codes.cpu().numpy()
+        segments_cpu.sort_segments(starts, values, rows)
+        header.append(starts[rows + 1] - starts[rows])
+        parts.append((values, starts[rows].tolist(), starts[rows + 1].tolist()))
+    heads = np.stack(header, axis=1)
+    return [
+        b"".join([heads[i].tobytes(), *(v[a[i] : b[i]].tobytes() for v, a, b in parts)])
+        for i in range(len(rows))
+    ]
+
+
+def _fold(ptr: Tensor, codes: Tensor, hashes: Tensor) -> Tensor:
+    receiver = torch.repeat_interleave(ptr.diff(), output_size=len(codes))
+    total = torch.zeros_like(hashes).index_add_(0, receiver, segments_cpu.mix(codes))
+    mixed: Tensor = segments_cpu.mix(hashes * segments_cpu.FIRST + total)
+    return mixed
+
+
+def _compare(first: Tensor, ids: Tensor, ptr: Tensor, codes: Tensor, differs: Tensor) -> None:
+    size = ptr.diff()  # (n,)
+    receiver = torch.repeat_interleave(size, output_size=len(codes))
+    by_code = codes.sort().indices
+    codes.copy_(codes[by_code[receiver[by_code].sort(stable=True).indices]])
+    position = torch.arange(len(codes), device=codes.device)
+    twin = (position + (ptr[first] - ptr[:-1])[receiver]).clamp_(max=max(len(codes) - 1, 0))
+    differs[ids[size != size[first]]] = True
+    differs[ids[receiver[codes != codes[twin]]]] = True
+
+
+def _split(groups: Groups, differs: Tensor, own: Tensor, multisets: Sequence[Multisets]) -> Groups:
+    """Split the groups whose members share a hash but not a signature."""
+    members = differs[groups.ids].nonzero().squeeze(1)
+    keys = signature_keys(own, multisets, members)
+    rank = {key: i for i, key in enumerate(sorted(set(keys)))}
+    within = torch.zeros_like(groups.ids)
+    within[members] = torch.tensor([rank[key] for key in keys], device=own.device)
+    values, ids = torch.unique(groups.ids * len(rank) + within, return_inverse=True)
+    everyone = torch.arange(len(ids), device=own.device)
+    first = torch.full_like(values, len(ids)).scatter_reduce(0, ids, everyone, "amin")
+    return Groups(ids, first)

@@ -1,0 +1,143 @@
+"""Graphs as counts of colors: Weisfeiler-Lehman features for scikit-learn."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse
+import torch
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mpsn.complexes._graphs import as_graph
+from mpsn.complexes._operators import Kind
+from mpsn.errors import ColoringError
+from mpsn.lifting import clique_complexes
+from mpsn.wl._inputs import bare
+from mpsn.wl._palette import Palette
+from mpsn.wl._refinement import Refinement
+from mpsn.wl._vertices import wl
+from mpsn.wl.simplices import swl
+
+
+class _ColorCounts(TransformerMixin, BaseEstimator):
+    """Count the colors of every round: one column per color seen in fitting, then the others.
+
+    Unseen colors have one column per round and dimension, in this order; dimensions above those of
+    the fit share the column of the highest.
+    """
+
+    rounds: int | None
+
+    @abstractmethod
+    def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
+        """Run the test."""
+
+    def fit(self, graphs: Sequence[object], y: object = None) -> Self:
+        """Learn the colors of graphs."""
+        self.fit_transform(graphs, y)
+        return self
+
+    def fit_transform(self, graphs: Sequence[object], y: object = None) -> Any:
+        """Learn the colors of graphs and count them."""
+        self.palette_ = Palette()
+        found = self._refine(list(graphs), self.rounds, self.palette_)
+        self.rounds_, self.levels_ = found.rounds, len(found.ptr)
+        return self._count(found)
+
+    def transform(self, graphs: Sequence[object]) -> Any:
+        """Count colors, (graphs, features) as scipy CSR of int64."""
+        check_is_fitted(self, "palette_")
+        return self._count(self._refine(list(graphs), self.rounds_, self.palette_.copy()))
+
+    def _count(self, found: Refinement) -> Any:
+        known = len(self.palette_)
+        rows, columns = [], []
+        for turn, colors in enumerate(found.colors):
+            for k, color in enumerate(colors):
+                extra = known + turn * self.levels_ + min(k, self.levels_ - 1)
+                columns.append(torch.where(color < known, color, extra))
+                rows.append(torch.repeat_interleave(found.ptr[k].diff()))
+        # scikit-learn's linear models take only 32-bit indices
+        row, column = (torch.cat(part).to("cpu", torch.int32).numpy() for part in (rows, columns))
+        shape = (found.num_complexes, known + (self.rounds_ + 1) * self.levels_)
+        return scipy.sparse.csr_array((np.ones(len(row), np.int64), (row, column)), shape=shape)
+
+
+class WLKernel(_ColorCounts):
+    """Weisfeiler-Lehman features: the number of vertices of each color, in all rounds.
+
+    A linear model on them is the Weisfeiler-Lehman subtree kernel. Colors not seen in fitting are
+    counted in one extra column per round; these columns come last.
+
+    Args:
+        rounds: Number of rounds; None to run until the graphs of the fit are stable.
+        initial: "uniform" to start all vertices with one color, "features" to start with their
+            rows of x.
+
+    Example:
+        >>> features = mpsn.wl.WLKernel(rounds=1).fit_transform([nx.path_graph(3)])
+        >>> features.toarray()  # 3 vertices; 2 ends, 1 middle; none unseen
+        array([[3, 2, 1, 0, 0]])
+    """
+
+    def __init__(
+        self, rounds: int | None = 3, initial: Literal["uniform", "features"] = "uniform"
+    ) -> None:
+        self.rounds = rounds
+        self.initial = initial
+
+    def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
+        if self.initial not in ("uniform", "features"):
+            raise ColoringError(f"Expected 'uniform' or 'features', got {self.initial!r}.")
+        colors = None
+        if self.initial == "features":
+            colors = [as_graph(graph).x for graph in graphs]
+            if any(rows is None for rows in colors):
+                raise ColoringError(
+                    "Expected vertex features x in all graphs, got a graph without; "
+                    "use initial='uniform'."
+                )
+        return wl(graphs, colors, rounds=rounds, palette=palette)
+
+
+class SWLKernel(_ColorCounts):
+    """Simplicial Weisfeiler-Lehman features: the number of simplices of each color, in all rounds.
+
+    Graphs are lifted to their clique complexes. Colors not seen in fitting are counted in one extra
+    column per round and dimension; these columns come last.
+
+    Args:
+        rounds: Number of rounds; None to run until the graphs of the fit are stable.
+        max_dim: Largest dimension of the clique complexes; None for all cliques.
+        adjacencies: As for :func:`mpsn.wl.swl`.
+        initial: As for :func:`mpsn.wl.swl`.
+
+    Example:
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.svm import LinearSVC
+        >>> graphs = [nx.cycle_graph(n) for n in (3, 4)] * 5
+        >>> model = make_pipeline(mpsn.wl.SWLKernel(), LinearSVC()).fit(graphs, [0, 1] * 5)
+        >>> model.predict([nx.cycle_graph(4)])
+        array([1])
+    """
+
+    def __init__(
+        self,
+        rounds: int | None = 3,
+        max_dim: int | None = 2,
+        adjacencies: Sequence[Kind] = ("boundary", "upper"),
+        initial: Literal["dimension", "features"] = "dimension",
+    ) -> None:
+        self.rounds = rounds
+        self.max_dim = max_dim
+        self.adjacencies = adjacencies
+        self.initial = initial
+
+    def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
+        plain = graphs if self.initial == "features" else bare(graphs)
+        complexes = clique_complexes(plain, self.max_dim)
+        return swl(
+            complexes, self.adjacencies, initial=self.initial, rounds=rounds, palette=palette
+        )

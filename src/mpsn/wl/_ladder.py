@@ -1,0 +1,198 @@
+"""Compare two graphs, or group a list of graphs, by tests of increasing power."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from mpsn.complexes._operators import Kind
+from mpsn.errors import ColoringError, TooLargeError, did_you_mean
+from mpsn.lifting import clique_complexes
+from mpsn.wl._inputs import bare, read
+from mpsn.wl._isomorphism import isomorphic, isomorphism_classes, partition
+from mpsn.wl._refinement import Refinement
+from mpsn.wl._tuples import kfwl, kwl
+from mpsn.wl._vertices import wl
+from mpsn.wl.relations import ADJACENCIES
+from mpsn.wl.simplices import swl
+
+SMALL = 100  # largest number of vertices for an exact isomorphism check
+
+Test = Callable[[Sequence[object], int | None], Refinement]
+T = TypeVar("T")
+
+
+def _swl(*adjacencies: Kind) -> Test:
+    return lambda graphs, max_dim: swl(clique_complexes(bare(graphs), max_dim), adjacencies)
+
+
+TESTS: dict[str, Test] = {
+    "wl": lambda graphs, _: wl(graphs),
+    "2-wl": lambda graphs, _: kwl(graphs, 2),
+    "3-wl": lambda graphs, _: kwl(graphs, 3),
+    "2-fwl": lambda graphs, _: kfwl(graphs, 2),
+    "3-fwl": lambda graphs, _: kfwl(graphs, 3),
+    "swl": _swl("boundary", "upper"),
+    "swl-all": _swl(*ADJACENCIES),
+}
+
+LADDER = ("wl", "2-wl", "3-wl", "2-fwl", "swl")  # at most n^3 steps per round on graphs
+
+VERDICTS = {True: "distinguished", False: "indistinguishable", None: "not run"}
+TRUTHS = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Result of one test on two graphs.
+
+    Attributes:
+        test: Name of the test.
+        distinguished: Whether the test distinguishes them; None if it was too large to run.
+        round: The first round in which their histograms differ; 0 is before any refinement.
+        dim: The lowest dimension in which they differ in that round; None for tests on tuples.
+        note: Why the test was not run.
+    """
+
+    test: str
+    distinguished: bool | None
+    round: int | None = None
+    dim: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of several tests on two graphs, and whether the graphs are isomorphic.
+
+    ``isomorphic`` is None for graphs too large for an exact check.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    isomorphic: bool | None
+
+    def __getitem__(self, test: str) -> Verdict:
+        found = {verdict.test: verdict for verdict in self.verdicts}
+        if test not in found:
+            raise ColoringError(f"Expected a test that was run, {', '.join(found)}, got {test!r}.")
+        return found[test]
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self.verdicts)
+
+    def __str__(self) -> str:
+        lines = [f"{'test':<8} {'verdict':<17} round  dim"]
+        for v in self.verdicts:
+            cells = ["-" if cell is None else str(cell) for cell in (v.round, v.dim)]
+            row = f"{v.test:<8} {VERDICTS[v.distinguished]:<17} {cells[0]:<6} {cells[1]:<4}{v.note}"
+            lines.append(row.rstrip())
+        return "\n".join([*lines, f"truth    {TRUTHS[self.isomorphic]}"])
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A list of graphs, grouped by a test.
+
+    Attributes:
+        test: Name of the test.
+        groups: Positions of graphs that the test cannot distinguish, by their first member.
+        graphs: The graphs.
+    """
+
+    test: str
+    groups: list[list[int]]
+    graphs: Sequence[object] = field(repr=False)
+
+    @cached_property
+    def truth(self) -> list[list[int]] | None:
+        """Positions of isomorphic graphs; None if a graph is too large for an exact check."""
+        return _if_small(self.graphs, lambda: isomorphism_classes(self.graphs))
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of graphs that the test cannot distinguish."""
+        return sum(len(group) * (len(group) - 1) // 2 for group in self.groups)
+
+
+def compare(
+    G: object, H: object, tests: Sequence[str] = LADDER, *, max_dim: int | None = None
+) -> Comparison:
+    """Find out which tests distinguish two graphs, and in which round and dimension.
+
+    Args:
+        G: A graph of any type that :func:`mpsn.clique_complex` takes.
+        H: Another one.
+        tests: Names of tests: "wl"; "2-wl" and "3-wl" (oblivious); "2-fwl" and "3-fwl" (folklore:
+            2-FWL = 3-WL); "swl" (boundary and upper adjacencies) and "swl-all" (all four) on clique
+            complexes. Defaults to all but "3-fwl" and "swl-all".
+        max_dim: Largest dimension of the clique complexes. Defaults to that of the largest clique.
+
+    Example:
+        >>> hexagon, triangles = nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)
+        >>> print(mpsn.wl.compare(hexagon, triangles, tests=["wl", "2-fwl", "swl"]))
+        test     verdict           round  dim
+        wl       indistinguishable -      -
+        2-fwl    distinguished     1      -
+        swl      distinguished     0      2
+        truth    not isomorphic
+    """
+    check_tests(tests, max_dim)
+    read([G, H])
+    verdicts = tuple(_verdict(test, [G, H], max_dim) for test in tests)
+    return Comparison(verdicts, _if_small([G, H], lambda: isomorphic(G, H)))
+
+
+def equivalence_classes(
+    graphs: Sequence[object], test: str = "swl", *, max_dim: int | None = None
+) -> Classes:
+    """Group graphs that a test cannot distinguish, and those that are isomorphic.
+
+    Args:
+        graphs: Graphs of any type that :func:`mpsn.clique_complex` takes.
+        test: Name of a test, as for :func:`compare`.
+        max_dim: Largest dimension of the clique complexes. Defaults to that of the largest clique.
+
+    Example:
+        >>> graphs = [nx.path_graph(3), nx.star_graph(2), nx.cycle_graph(3)]
+        >>> mpsn.wl.equivalence_classes(graphs, "wl").groups
+        [[0, 1], [2]]
+    """
+    check_tests([test], max_dim)
+    if not graphs:
+        return Classes(test, [], graphs)
+    labels = TESTS[test](graphs, max_dim).classes().tolist()
+    return Classes(test, list(partition(labels)), graphs)
+
+
+def check_tests(tests: Sequence[str], max_dim: int | None) -> None:
+    """Refuse unknown tests, and a bad dimension even if no test uses it."""
+    unknown = [test for test in tests if test not in TESTS]
+    if unknown or isinstance(tests, str):
+        got = tests if isinstance(tests, str) else ", ".join(map(str, unknown))
+        raise ColoringError(
+            f"Expected tests among {', '.join(TESTS)}, got {got}.{did_you_mean(got, TESTS)}"
+        )
+    clique_complexes([], max_dim)
+
+
+def _verdict(test: str, graphs: list[object], max_dim: int | None) -> Verdict:
+    try:
+        result = TESTS[test](graphs, max_dim)
+    except TooLargeError as error:
+        return Verdict(test, None, note=str(error))
+    for turn in range(result.rounds + 1):
+        for k in range(len(result.ptr)):
+            one, two = result.classes(turn, k).tolist()
+            if one != two:
+                return Verdict(test, True, turn, None if test[0].isdigit() else k)
+    return Verdict(test, False)
+
+
+def _if_small(graphs: Sequence[object], check: Callable[[], T]) -> T | None:
+    """Return the result of an exact check, or None if a graph is too large for it."""
+    if graphs and int(read(graphs).ptr.diff().max()) > SMALL:
+        return None
+    try:
+        return check()
+    except TooLargeError:
+        return None

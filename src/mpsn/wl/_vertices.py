@@ -1,0 +1,58 @@
+"""The classical Weisfeiler-Lehman test: color refinement on vertices."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes._sparse import grouped
+from mpsn.wl._inputs import is_one, of_vertices, read, uniform
+from mpsn.wl._palette import Palette
+from mpsn.wl._refinement import Refinement, refine
+from mpsn.wl.relations import Relation, narrow
+
+
+def wl(
+    graphs: object,
+    colors: Sequence[Any] | Tensor | None = None,
+    *,
+    rounds: int | None = None,
+    palette: Palette | None = None,
+) -> Refinement:
+    r"""Run the Weisfeiler-Lehman test, also called 1-WL or color refinement, on vertices.
+
+    .. math:: c_v^{t+1} = \mathrm{HASH}(c_v^t, \{\!\{c_u^t \mid u \sim v\}\!\})
+
+    Args:
+        graphs: One graph, or a list of graphs to refine together, of any type that
+            :func:`mpsn.clique_complex` takes.
+        colors: Initial vertex colors, for each graph a tensor (n,) or (n, F) or a sequence of n
+            numbers or strings; for one graph, that alone. Defaults to one color for all vertices.
+        rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
+        palette: Palette to share colors with earlier refinements; it is extended in place.
+
+    Example:
+        >>> r = mpsn.wl.wl([nx.path_graph(4), nx.star_graph(3)])
+        >>> r.rounds, [len(vertices) for vertices, in r.histograms], r.classes().unique().tolist()
+        (3, [2, 2], [0, 1])
+    """
+    clean = read(graphs)
+    sizes, device = clean.ptr.diff().tolist(), clean.edges.device
+    if colors is None or not sizes:
+        initial, kind = uniform(sum(sizes), device), "none"
+    else:
+        initial, kind = of_vertices([colors] if is_one(graphs) else colors, sizes)
+    if palette is not None:
+        palette.adopt("wl", {0: kind})
+    ends = torch.cat([clean.edges, clean.edges.flip(1)])  # (2E, 2): receiver, sender
+    order, ptr = grouped(ends[:, 0], sum(sizes))
+    neighbors = Relation(ptr, ((0, narrow(ends[order, 1])),))
+    return refine(
+        "wl",
+        [initial._replace(ids=initial.ids.to(device))],
+        lambda _, now, painter: (now[0], [neighbors.gather(0, now, painter)]),
+        [clean.ptr],
+        rounds,
+        palette,
+    )

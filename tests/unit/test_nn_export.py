@@ -1,0 +1,46 @@
+"""Networks leave the house: torch.export takes a complex as an argument."""
+
+import networkx as nx
+import pytest
+import torch
+
+import mpsn
+from mpsn.nn.models import GIN, SIN, EdgeFlowConfig, EdgeFlowNet, GINConfig, SINConfig
+
+pytestmark = pytest.mark.slow
+
+
+def lifted(graphs, seed=0):
+    union = mpsn.clique_complexes(graphs).union
+    g = torch.Generator().manual_seed(seed)
+    return union.replace(x=[torch.randn(n, 3, generator=g) for n in union.counts])
+
+
+@pytest.mark.parametrize("coface", [False, True])
+def test_sin_is_exported_with_its_complex(coface):
+    torch.manual_seed(0)
+    model = SIN(SINConfig(in_channels=3, layers=2, coface_message=coface)).eval()
+    K = lifted([nx.complete_graph(4), nx.cycle_graph(5)])
+    program = torch.export.export(model, (K,))
+    torch.testing.assert_close(program.module()(K), model(K))
+    other = K.replace(x=[-x for x in K.x])
+    torch.testing.assert_close(program.module()(other), model(other))
+
+
+def test_other_models_are_exported_too():
+    torch.manual_seed(0)
+    K = lifted([nx.karate_club_graph()])
+    gin = GIN(GINConfig(in_channels=3)).eval()
+    torch.testing.assert_close(torch.export.export(gin, (K,)).module()(K), gin(K))
+    net, h = EdgeFlowNet(EdgeFlowConfig(hidden=8)), torch.randn(K.count(1), 5, 1)
+    torch.testing.assert_close(torch.export.export(net, (K, h)).module()(K, h), net(K, h))
+
+
+def test_a_transform_sees_the_features_inside_a_complex():
+    torch.manual_seed(0)
+    model = SIN(SINConfig(in_channels=3, layers=2)).eval()
+    K = lifted([nx.complete_graph(4)])
+    slope = torch.func.grad(lambda x: model(K.replace(x=[x, *K.x[1:]])).sum())(K.x[0])
+    x = K.x[0].clone().requires_grad_()
+    (right,) = torch.autograd.grad(model(K.replace(x=[x, *K.x[1:]])).sum(), x)
+    torch.testing.assert_close(slope, right)
