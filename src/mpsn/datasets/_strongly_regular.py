@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from itertools import permutations, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,30 +134,18 @@ def _paley25() -> Adjacency:
     return np.isin((a[:, None] - a) % 5 * 5 + (b[:, None] - b) % 5, squares)
 
 
-def _triple_systems13() -> list[list[frozenset[int]]]:
+def _triple_systems13() -> list[set[tuple[int, ...]]]:
     """Return the two Steiner triple systems on 13 points: the cyclic one, and one after a trade."""
-    cyclic = [
-        frozenset((x + i) % 13 for x in base) for base in ((0, 1, 4), (0, 2, 7)) for i in range(13)
-    ]
-    for one, two in product(cyclic, repeat=2):
-        if len(one & two) != 1:
-            continue
-        (a,) = one & two
-        pairs = (permutations(sorted(block - {a})) for block in (one, two))
-        for (b, c), (d, e) in product(*pairs):
-            (f,) = next(block for block in cyclic if {b, d} <= block) - {b, d}
-            if frozenset((f, c, e)) in cyclic:  # a Pasch configuration: swap a and f in it
-                old = {one, two, frozenset((f, b, d)), frozenset((f, c, e))}
-                new = {(f, b, c), (f, d, e), (a, b, d), (a, c, e)}
-                return [cyclic, [*({*cyclic} - old), *map(frozenset, new)]]
-    raise AssertionError("the cyclic system has Pasch configurations")
+    bases = ((0, 1, 4), (0, 2, 7))
+    cyclic = {tuple(sorted((x + i) % 13 for x in base)) for base in bases for i in range(13)}
+    pasch, traded = ({(0, 1, a), (0, 2, b), (1, b, 9), (2, a, 9)} for a, b in ((4, 7), (7, 4)))
+    return [cyclic, (cyclic - pasch) | traded]
 
 
-def _block_graph(blocks: list[frozenset[int]]) -> Adjacency:
+def _block_graph(blocks: set[tuple[int, ...]]) -> Adjacency:
     """Return the graph of blocks, adjacent if they share a point."""
-    ordered = sorted(map(sorted, blocks))
-    meet = [[len({*one} & {*two}) == 1 for two in ordered] for one in ordered]
-    return np.array(meet)
+    ordered = sorted(blocks)
+    return np.array([[len({*one} & {*two}) == 1 for two in ordered] for one in ordered])
 
 
 FAMILIES: dict[Parameters, Family] = {

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -100,14 +101,11 @@ def find_source(name: str, data: str | os.PathLike[str] | None, known: TUSet | N
     folder = data or os.environ.get("MPSN_DATA")
     if folder and (path := Path(folder) / "tu" / name).is_dir():
         return path
-
-    def verify(content: bytes) -> None:
-        _verify(name, content, known or SETS[name])
-
-    return locate(f"tu/{name}.zip", f"{SOURCE}/{name}.zip", verify, data)
+    check = partial(_verify, name, known or SETS[name])
+    return locate(f"tu/{name}.zip", f"{SOURCE}/{name}.zip", check, data)
 
 
-def _verify(name: str, content: bytes, known: TUSet) -> None:
+def _verify(name: str, known: TUSet, content: bytes) -> None:
     """Raise unless a download holds the graphs of the set."""
     union = lift(parse(name, read_members(name, content, known.features == "labels")), known)
     assert union.y is not None
