@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn.complexes._sparse import coo, ranges, repeat
+from mpsn.complexes._matrices import coo
+from mpsn.complexes._sparse import grouped, ranges, repeat
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
@@ -143,7 +144,7 @@ def _factors(below: Incidence, above: Incidence, down: Weights, up: Weights) -> 
     product. Row σ of the first holds σ's faces, then its co-faces.
     """
     n, device, inner = len(below), below.face.device, below.count + len(above)
-    faces, (cofaces, ptr) = below.sorted_entries, above.cofaces
+    faces, (cofaces, ptr) = sorted_entries(below), above.cofaces
     cell, owner = below.cell[faces], above.face[cofaces]
     at_faces = torch.arange(len(faces), device=device) + ptr[cell]
     at_cofaces = torch.arange(len(cofaces), device=device) + below.offsets[owner + 1]
@@ -153,7 +154,7 @@ def _factors(below: Incidence, above: Incidence, down: Weights, up: Weights) -> 
     index[1, at_faces], index[1, at_cofaces] = below.face[faces], below.count + above.cell[cofaces]
     x[at_faces], x[at_cofaces] = down[0][faces], up[0][cofaces]
 
-    lower, upper = below.cofaces.order, above.sorted_entries
+    lower, upper = below.cofaces.order, sorted_entries(above)
     rows = torch.cat([below.face[lower], below.count + above.cell[upper]])
     columns = torch.cat([below.cell[lower], above.face[upper]])
     y = torch.cat([down[1][lower], up[1][upper]])
@@ -202,11 +203,17 @@ def entry_pairs(
     """Return the incidence with the shared cells, and the entries of receivers and of senders."""
     B = K.incidence(k + 1 if kind == "upper" else k)
     if kind == "upper" and B.width is not None:
-        table = B.sorted_entries.view(-1, B.width)
+        table = sorted_entries(B).view(-1, B.width)
         one, two = (~torch.eye(B.width, dtype=torch.bool, device=K.device)).nonzero(as_tuple=True)
         return B, table[:, one].reshape(-1), table[:, two].reshape(-1)
-    order, ptr = (B.sorted_entries, B.offsets) if kind == "upper" else B.cofaces
+    order, ptr = (sorted_entries(B), B.offsets) if kind == "upper" else B.cofaces
     group, size = repeat(ptr, len(order)), ptr.diff()
     owner, other = ranges(ptr[group], size[group] - 1)
     other += other >= owner  # pass over itself
     return B, order[owner], order[other]
+
+
+def sorted_entries(B: Incidence) -> Tensor:
+    """Return the entries by cell and, within a cell, by ascending face, (nnz,) int64."""
+    order = B.cofaces.order
+    return order[grouped(B.cell[order], len(B))[0]]

@@ -32,12 +32,12 @@ def flat(B: "Incidence", entries: Entries) -> Tensor:
 
 def gather(B: "Incidence", h: Tensor, signed: bool = False) -> Entries:
     """Return the features of the faces."""
-    return _times(B, [_read(h, face) for face in columns(B, B.face)], signed)
+    return _times(B, _read(h, *columns(B, B.face)), signed)
 
 
 def spread(B: "Incidence", h: Tensor) -> Entries:
     """Return the features of the cells, once for each face."""
-    return [_read(h, B.cell)] if B.width is None else [h] * B.width
+    return _read(h, B.cell) if B.width is None else [h] * B.width
 
 
 def scatter(B: "Incidence", entries: Entries, signed: bool = False) -> Tensor:
@@ -98,7 +98,8 @@ def others(B: "Incidence", entries: Entries) -> Entries:
     if B.width is None:
         (m,) = entries
         wide = _wide(m)
-        return [(_read(collect(B, [wide]), B.cell) - wide).to(m.dtype)]
+        (total,) = _read(collect(B, [wide]), B.cell)
+        return [(total - wide).to(m.dtype)]
     right = [torch.zeros_like(entries[-1]), *entries[:0:-1]]  # from the last entry to the second
     for i in range(2, len(right)):
         right[i] = right[i] + right[i - 1]
@@ -126,31 +127,29 @@ def _wide(m: Tensor) -> Tensor:
     return m.double() if m.is_floating_point() else m
 
 
-def _read(h: Tensor, index: Tensor) -> Tensor:
-    if not torch.compiler.is_compiling():
-        return h.index_select(0, index)
-    out: Tensor = _Read.apply(h, index)  # type: ignore[no-untyped-call]
+def _read(h: Tensor, *indices: Tensor) -> Entries:
+    graded = torch.is_grad_enabled() and h.requires_grad
+    if not graded or not torch.compiler.is_compiling():
+        return [h.index_select(0, index) for index in indices]
+    out: Entries = _Read.apply(h, *indices)  # type: ignore[no-untyped-call]
     return out
 
 
 class _Read(torch.autograd.Function):
-    """Rows of h for a compiler, with a derivative that waits for its sums, see :func:`settle`."""
-
-    generate_vmap_rule = True
+    """Rows of h for a compiler, with a derivative that is added up in one place, and settles."""
 
     @staticmethod
-    def forward(h: Tensor, index: Tensor) -> Tensor:
-        return h.index_select(0, index)
+    def forward(ctx: Any, h: Tensor, *indices: Tensor) -> tuple[Tensor, ...]:
+        ctx.save_for_backward(*indices)
+        ctx.count = h.shape[0]
+        return tuple(h.index_select(0, index) for index in indices)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[1])
-        ctx.shape = inputs[0].shape
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (index,) = ctx.saved_tensors
-        return _settled(grad.new_zeros(ctx.shape).index_add(0, index, grad)), None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        out = grads[0].new_zeros(ctx.count, *grads[0].shape[1:])
+        for index, grad in zip(ctx.saved_tensors, grads, strict=True):
+            out = out.index_add(0, index, grad)
+        return _settled(out), *(None for _ in grads)
 
 
 def _settled(sums: Tensor) -> Tensor:

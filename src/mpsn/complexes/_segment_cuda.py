@@ -1,6 +1,4 @@
-"""Sums of rows on a GPU, in one pass over memory and in the same order every time."""
-
-from typing import Any
+"""Sums of rows on a GPU, in one pass over memory."""
 
 import torch
 from torch import Tensor
@@ -11,50 +9,88 @@ try:  # comes with torch for CUDA, on most systems
 except ImportError:
     triton = None
 
-MOST = 16  # rows that a program reads at a time
-TILE = 1024  # numbers that a program reads at a time
-_kernel: Any = None
+WIDTH = 1024  # columns that a program takes at most
+LONG = 256  # entries that a program adds up at most
 
 if triton is not None:
 
     @triton.jit
-    def _kernel(  # type: ignore[no-untyped-def]
+    def _sum(  # type: ignore[no-untyped-def]
+        h, index, weight, start, end, column, inside, columns, WEIGHTED: tl.constexpr
+    ):
+        total = tl.zeros(column.shape, dtype=h.dtype.element_ty)
+        for j in range(start, end):
+            value = tl.load(h + tl.load(index + j) * columns + column, mask=inside, other=0.0)
+            if WEIGHTED:
+                value *= tl.load(weight + j).to(value.dtype)
+            total += value
+        return total
+
+    @triton.jit
+    def _rows(  # type: ignore[no-untyped-def]
         h, index, ptr, weight, out, columns,
-        ROWS: tl.constexpr, WIDTH: tl.constexpr, WEIGHTED: tl.constexpr,
+        WIDTH: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr,
     ):  # fmt: skip
+        """Add up one row; leave zeros where it is too long."""
         row = tl.program_id(0).to(tl.int64)
         column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
         inside = column < columns
         start = tl.load(ptr + row)
         end = tl.load(ptr + row + 1)
-        total = tl.zeros([WIDTH], dtype=out.dtype.element_ty)
-        for j in range(start, end, ROWS):
-            entry = j + tl.arange(0, ROWS)
-            there = entry < end
-            at = tl.load(index + entry, mask=there, other=0)[:, None] * columns + column[None, :]
-            value = tl.load(h + at, mask=there[:, None] & inside[None, :], other=0.0)
-            if WEIGHTED:
-                value *= tl.load(weight + entry, mask=there, other=0).to(value.dtype)[:, None]
-            total += tl.sum(value, axis=0)
+        end = tl.where((LONG > 0) & (end - start > LONG), start, end)
+        total = _sum(h, index, weight, start, end, column, inside, columns, WEIGHTED)
         tl.store(out + row * columns + column, total, mask=inside)
+
+    @triton.jit
+    def _row_of(ptr, n, entry):  # type: ignore[no-untyped-def]
+        low, high = tl.full([], 0, tl.int64), tl.full([], 0, tl.int64) + n
+        while high - low > 1:
+            middle = (low + high) // 2
+            below = tl.load(ptr + middle) <= entry
+            low, high = tl.where(below, middle, low), tl.where(below, high, middle)
+        return low
+
+    @triton.jit
+    def _pieces(  # type: ignore[no-untyped-def]
+        h, index, ptr, weight, out, columns, n,
+        WIDTH: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr,
+    ):  # fmt: skip
+        """Add up LONG entries for the rows too long that they belong to: one at either end."""
+        first = tl.program_id(0).to(tl.int64) * LONG
+        column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
+        inside = column < columns
+        last = tl.minimum(first + LONG, tl.load(ptr + n)) - 1
+        left, right = _row_of(ptr, n, first), _row_of(ptr, n, last)
+        for side in tl.static_range(2):
+            row = left if side == 0 else right
+            start, end = tl.load(ptr + row), tl.load(ptr + row + 1)
+            if (end - start > LONG) & ((side == 0) | (left != right)):
+                start, end = tl.maximum(start, first), tl.minimum(end, last + 1)
+                total = _sum(h, index, weight, start, end, column, inside, columns, WEIGHTED)
+                tl.atomic_add(out + row * columns + column, total, mask=inside, sem="relaxed")
 
 
 def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None) -> Tensor | None:
-    """Return the sums, (n, F), of rows of ``h``, (m, F), or None where there is no Triton."""
-    if _kernel is None:
+    """Return the sums, (n, F), of rows of ``h``, (m, F), or None where there is no Triton.
+
+    Rows of more than ``LONG`` entries are added up by several programs, in any order, unless torch
+    is told to be deterministic.
+    """
+    if triton is None:
         return None
     h = h.contiguous()
     n, columns = len(ptr) - 1, h.shape[1]
     out = h.new_empty(n, columns)
-    width = min(TILE, triton.next_power_of_2(columns))
-    # As many rows at a time as lists are long on average, so that few are read in vain.
-    rows = min(TILE // width, triton.next_power_of_2(max(1, len(index) // max(1, n))), MOST)
-    # Rows vary fastest: what the programs of one stripe of columns read stays in the cache.
-    grid = (n, triton.cdiv(columns, width))
-    some = h if weight is None else weight
-    warps = max(1, min(4, rows * width // 128))
+    width = min(WIDTH, triton.next_power_of_2(columns))
+    stripes = triton.cdiv(columns, width)
+    weighted, some = weight is not None, h if weight is None else weight
+    long = 0 if torch.are_deterministic_algorithms_enabled() or len(index) <= LONG else LONG
+    warps = max(1, min(4, width // 64))
     with torch.cuda.device_of(h):  # type: ignore[no-untyped-call]
-        _kernel[grid](
-            h, index, ptr, some, out, columns, rows, width, weight is not None, num_warps=warps
-        )
+        # Rows vary fastest: what the programs of one stripe of columns read stays in the cache.
+        _rows[n, stripes](h, index, ptr, some, out, columns, width, weighted, long, num_warps=warps)
+        if long:
+            _pieces[triton.cdiv(len(index), long), stripes](
+                h, index, ptr, some, out, columns, n, width, weighted, long, num_warps=warps
+            )
     return out

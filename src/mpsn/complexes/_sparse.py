@@ -1,17 +1,15 @@
 """Products of sparse 0/±1 matrices with features: where all messages are added up."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numba
-import numpy as np
 import torch
 import torch.nn.functional as nnf
-from numpy.typing import NDArray
 from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
+
+from mpsn.complexes import _segment_cpu
 
 LONG = 256  # entries of a row that are added one after another in single precision
 CHUNK = 8  # entries of a group that are added one by one; longer groups are added up as a tree
@@ -37,13 +35,13 @@ def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
         Positions grouped by value, ascending within a group; and offsets (n + 1,) of the groups.
 
     Example:
-        >>> from mpsn.complexes._sparse import grouped
+        >>> from mpsn.complexes import _segment_cpu
         >>> grouped(torch.tensor([1, 0, 1]), 3)
         (tensor([1, 0, 2]), tensor([0, 1, 3, 3]))
     """
     index = index.reshape(-1)
     if index.is_cpu and not is_traced(index) and not torch._C._are_functorch_transforms_active():
-        order, ptr = _count_sort(index.numpy(), n)
+        order, ptr = _segment_cpu.count_sort(index.numpy(), n)
         return torch.from_numpy(order), torch.from_numpy(ptr)
     values, positions = torch.sort(index, stable=True)
     return positions, torch.searchsorted(values, torch.arange(n + 1, device=index.device))
@@ -209,7 +207,7 @@ def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None = N
         out = flat.new_empty(n, flat.shape[1])
         some = flat.new_empty(0) if weight is None else weight.to(h.dtype)
         args = (flat, index, ptr, some, out)
-        _segment_sum(*(t.detach().numpy() for t in args))
+        _segment_cpu.segment_sum(*(t.detach().numpy() for t in args))
     if out is None:
         each = None if weight is None else weight.to(h.dtype)
         out = nnf.embedding_bag(
@@ -252,7 +250,7 @@ class LeaveOneOut:
         position = torch.arange(nnz, device=device)
         group = repeat(ptr, nnz)
         first = position - (position - ptr[group]) % limit  # where the chunk begins
-        size = torch.minimum(ptr[group + 1] - first, ptr.new_tensor(limit))
+        size = (ptr[group + 1] - first).clamp(max=limit)
         place = torch.empty_like(order)
         place[order] = position
         at = place[entries]  # (nnz,) by receiver
@@ -306,7 +304,7 @@ def ranges(start: Tensor, size: Tensor, total: int | None = None) -> tuple[Tenso
         For each number the range i it belongs to, and the number itself.
 
     Example:
-        >>> from mpsn.complexes._sparse import ranges
+        >>> from mpsn.complexes import _segment_cpu
         >>> ranges(torch.tensor([5, 0]), torch.tensor([2, 1]))
         (tensor([0, 0, 1]), tensor([5, 6, 0]))
     """
@@ -315,52 +313,6 @@ def ranges(start: Tensor, size: Tensor, total: int | None = None) -> tuple[Tenso
     return owner, torch.arange(len(owner), device=size.device) + shift[owner]
 
 
-def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a sparse COO matrix from entries that are in row order already."""
-    with warnings.catch_warnings():  # torch 2.11 warns even those who say what they want
-        warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled")
-        return torch.sparse_coo_tensor(
-            index, values, shape, check_invariants=False, is_coalesced=True
-        )
-
-
 def rows(weight: Tensor, h: Tensor) -> Tensor:
     """Shape one weight per row, (n,), so that it multiplies ``h``, (n, ..., F)."""
     return weight.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))
-
-
-@numba.njit(cache=True, nogil=True)
-def _segment_sum(
-    h: NDArray[np.float64],
-    index: NDArray[np.int64],
-    ptr: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
-    """Write to ``out[i]`` the sum of ``weight[j] h[index[j]]`` from j = ptr[i] to ptr[i+1]."""
-    n, width = out.shape
-    weighted = len(weight) > 0
-    for i in range(n):
-        for f in range(width):
-            out[i, f] = 0.0
-        for j in range(ptr[i], ptr[i + 1]):
-            row = index[j]
-            w = weight[j] if weighted else 1.0
-            for f in range(width):
-                out[i, f] += w * h[row, f]
-
-
-@numba.njit(cache=True)
-def _count_sort(index: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    ptr = np.zeros(n + 1, np.int64)
-    for i in index:
-        ptr[i + 1] += 1
-    for i in range(n):
-        ptr[i + 1] += ptr[i]
-    at = ptr[:-1].copy()
-    order = np.empty(index.size, np.int64)
-    for position in range(index.size):
-        i = index[position]
-        order[at[i]] = position
-        at[i] += 1
-    return order, ptr

@@ -10,20 +10,16 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from mpsn.complexes import _plain
 from mpsn.complexes._checks import check_incidence
+from mpsn.complexes._matrices import coo, matrix_of, senders
 from mpsn.complexes._pytree import register
-from mpsn.complexes._sparse import LeaveOneOut, SparseRows, coo, grouped, is_traced, repeat, rows
+from mpsn.complexes._sparse import LeaveOneOut, SparseRows, grouped, is_traced, repeat, rows
 from mpsn.errors import ComplexError
 
 Reduce = Literal["sum", "mean"]
 
 
 class Cofaces(NamedTuple):
-    """The transpose of an incidence.
-
-    Attributes:
-        order: Entries grouped by the face they name, ascending within a group, (nnz,) int64.
-        ptr: Offsets of the groups in it, (count + 1,).
-    """
+    """The transpose of an incidence: entries by the face they name, and offsets (count + 1,)."""
 
     order: Tensor
     ptr: Tensor
@@ -103,8 +99,6 @@ class Incidence:
         out._kept.update({key: value for key, value in self._kept.items() if key[-1] is False})
         return out
 
-    # What it is made of ----------------------------------------------------------------------
-
     def __len__(self) -> int:
         """Return the number n_k of cells."""
         if self.ptr is not None:
@@ -174,7 +168,18 @@ class Incidence:
         how = f"width={self.width}" if self.ptr is None else f"entries={len(self.face)}"
         return f"Incidence(cells={len(self)}, count={self.count}, {how})"
 
-    # Sums ------------------------------------------------------------------------------------
+    def matrix(self, signed: bool = True, dtype: torch.dtype | None = None) -> Tensor:
+        r"""Return :math:`B_k`, or :math:`|B_k|`, as a coalesced sparse COO tensor (n_{k-1}, n_k).
+
+        Args:
+            signed: Whether entries carry relative orientations ±1, or are all 1.
+            dtype: Type of the entries. Defaults to torch's default type.
+        """
+        order = self.cofaces.order
+        index = torch.stack([self.face[order], self.cell[order]])
+        values = self.signs[order] if signed else torch.ones_like(order)
+        values = values.to(dtype or torch.get_default_dtype())
+        return coo(index, values, (self.count, len(self)))
 
     def boundary(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Give every cell the sum or mean over its faces: :math:`m_B`, or :math:`B_k^\top h`.
@@ -192,29 +197,19 @@ class Incidence:
             >>> K.incidence(2).boundary(torch.tensor([[1.0], [2.0], [4.0]]))
             tensor([[7.]])
         """
-        self._check(h, self.count, "below", reduce)
-        out = _plain.boundary(self, h, signed) if _is_plain(h) else self._faces(signed) @ h
-        return out if reduce == "sum" else _mean(out, self.offsets.diff())
+        return self._sum("boundary", h, signed, reduce)
 
     def coboundary(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Give every cell below the sum or mean over its co-faces: :math:`m_C`, or :math:`B_k h`.
 
-        Args:
-            h: Features of the cells, (n_k, ..., F).
-            signed: Whether to multiply with relative orientations.
-            reduce: ``"sum"`` or ``"mean"``; the mean over no co-face is zero.
-
-        Returns:
-            (n_{k-1}, ..., F).
+        From (n_k, ..., F) to (n_{k-1}, ..., F). The mean over no co-face is zero.
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1], [0, 2]])
             >>> K.incidence(1).coboundary(torch.tensor([[1.0], [2.0]])).T
             tensor([[3., 1., 2.]])
         """
-        self._check(h, len(self), "above", reduce)
-        out = _plain.coboundary(self, h, signed) if _is_plain(h) else self._faces(signed).T @ h
-        return out if reduce == "sum" else _mean(out, self.degree)
+        return self._sum("coboundary", h, signed, reduce)
 
     def upper(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Give every cell below the sum or mean over its upper neighbors, :math:`m_\uparrow`.
@@ -223,28 +218,15 @@ class Incidence:
             o_{\sigma\delta} o_{\tau\delta} h_\tau
             = \bigl(B_k B_k^\top h - \operatorname{diag}(B_k B_k^\top)\, h\bigr)_\sigma
 
-        The other faces are added up themselves; nothing is taken off a total, so rounding is that
-        of a plain sum.
-
-        Args:
-            h: Features of the cells below, (n_{k-1}, ..., F).
-            signed: Whether to multiply with relative orientations.
-            reduce: ``"sum"`` or ``"mean"``; the mean over no neighbor is zero.
-
-        Returns:
-            (n_{k-1}, ..., F).
+        From (n_{k-1}, ..., F) to the same shape. The other faces are added up themselves, nothing
+        is taken off a total, so rounding is that of a plain sum.
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1], [0, 2]])
             >>> K.incidence(1).upper(torch.tensor([[1.0], [2.0], [4.0]])).T
             tensor([[6., 1., 1.]])
         """
-        self._check(h, self.count, "below", reduce)
-        if _is_plain(h):
-            out = _plain.upper(self, h, signed)
-        else:
-            out = self._keep(("upper", signed), lambda: self._others_above(signed)) @ h
-        return self._mean_upper(out, reduce)
+        return self._sum("upper", h, signed, reduce)
 
     def lower(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Give every cell the sum or mean over its lower neighbors, :math:`m_\downarrow`.
@@ -253,16 +235,8 @@ class Incidence:
             o_{\sigma\delta} o_{\tau\delta} h_\tau
             = \bigl(B_k^\top B_k h - \operatorname{diag}(B_k^\top B_k)\, h\bigr)_\sigma
 
-        Linear in the number of cells, where there can be quadratically many pairs. Rounding is that
-        of a plain sum over the neighbors; compiled, single precision is added up in double.
-
-        Args:
-            h: Features of the cells, (n_k, ..., F).
-            signed: Whether to multiply with relative orientations.
-            reduce: ``"sum"`` or ``"mean"``; the mean over no neighbor is zero.
-
-        Returns:
-            (n_k, ..., F).
+        From (n_k, ..., F) to the same shape, in linear time, where there can be quadratically many
+        pairs. Rounding is that of a plain sum; compiled, single precision is added up in double.
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2], [3, 4]])
@@ -270,58 +244,38 @@ class Incidence:
             >>> K.incidence(1).lower(h, reduce="mean").T  # the last edge is alone
             tensor([[2., 1., 0.]])
         """
-        self._check(h, len(self), "above", reduce)
-        if _is_plain(h):
-            out = _plain.lower(self, h, signed)
-        else:
-            out = self._keep(("lower", signed), lambda: self._others_below(signed)) @ h
-        return self._mean_lower(out, reduce)
-
-    # Messages, one per entry -------------------------------------------------------------------
+        return self._sum("lower", h, signed, reduce)
 
     def gather(self, h: Tensor, *, signed: bool = False) -> Tensor:
-        """Read the features of the faces, one row per entry.
-
-        Args:
-            h: Features of the cells below, (n_{k-1}, ..., F).
-            signed: Whether to multiply with relative orientations.
-
-        Returns:
-            (nnz, ..., F).
+        """Read the features of the faces, one row per entry: (n_{k-1}, ..., F) to (nnz, ..., F).
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1]])
             >>> K.incidence(1).gather(torch.tensor([[10.0], [20.0]])).T
             tensor([[20., 10.]])
         """
-        self._check(h, self.count, "below")
+        self._check("gather", h)
         if _is_plain(h):
             return _plain.flat(self, _plain.gather(self, h, signed))
-        return self._keep(("gather", signed), lambda: self._rows(signed, each=True)) @ h  # type: ignore
+        return self._matrix("gather", signed) @ h
 
     def spread(self, h: Tensor) -> Tensor:
         """Read the features of the cells, one row per entry: (n_k, ..., F) to (nnz, ..., F)."""
-        self._check(h, len(self), "above")
+        self._check("spread", h)
         if self.width is not None:
             return h.unsqueeze(1).expand(-1, self.width, *h.shape[1:]).flatten(0, 1)
-        if _is_plain(h):
-            return _plain.flat(self, _plain.spread(self, h))
-        found = self._keep(
-            ("spread", False),
-            lambda: SparseRows(self.cell, None, len(self), None, self._entries),
-        )
-        return found @ h  # type: ignore[no-any-return]
+        return _plain.spread(self, h)[0] if _is_plain(h) else self._matrix("spread", False) @ h
 
     def upper_messages(self, m: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Sum messages :math:`\varphi(h_\tau, h_\delta)` over the upper neighbors τ of σ.
 
         The message of a face τ to a co-face δ is computed once; each face of δ then receives what
-        the *other* faces sent.
+        the *other* faces sent, times :math:`o_{\sigma\delta} o_{\tau\delta}` if signed.
 
         Args:
             m: The message of each entry (δ, τ), (nnz, ..., F); see :meth:`gather` and
                 :meth:`spread`.
-            signed: Whether to multiply with :math:`o_{\sigma\delta} o_{\tau\delta}`.
+            signed: Whether to multiply with relative orientations.
             reduce: ``"sum"`` or ``"mean"``; the mean over no neighbor is zero.
 
         Returns:
@@ -334,27 +288,13 @@ class Incidence:
             >>> B.upper_messages(m).T
             tensor([[36., 11., 21.]])
         """
-        self._check(m, len(self.face), "entries", reduce)
-        if _is_plain(m):
-            out = _plain.upper_messages(self, m, signed)
-        else:
-            out = self._keep(("m", signed), lambda: self._others_above(signed, True)) @ m
-        return self._mean_upper(out, reduce)
+        return self._sum("upper_messages", m, signed, reduce)
 
     def lower_messages(self, m: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Sum messages :math:`\varphi(h_\tau, h_\delta)` over the lower neighbors τ of σ.
 
         The message of a cell τ to its face δ is computed once; each cell then receives, from each
-        of its faces, what the *other* cells sent there.
-
-        Args:
-            m: The message of each entry (τ, δ), (nnz, ..., F); see :meth:`gather` and
-                :meth:`spread`.
-            signed: Whether to multiply with :math:`o_{\sigma\delta} o_{\tau\delta}`.
-            reduce: ``"sum"`` or ``"mean"``; the mean over no neighbor is zero.
-
-        Returns:
-            (n_k, ..., F).
+        of its faces, what the *other* cells sent there. From (nnz, ..., F) to (n_k, ..., F).
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
@@ -363,37 +303,15 @@ class Incidence:
             >>> B.lower_messages(m).T
             tensor([[12., 11.]])
         """
-        self._check(m, len(self.face), "entries", reduce)
-        if _is_plain(m):
-            out = _plain.lower_messages(self, m, signed)
+        return self._sum("lower_messages", m, signed, reduce)
+
+    def _sum(self, name: str, h: Tensor, signed: bool, reduce: Reduce) -> Tensor:
+        self._check(name, h, reduce)
+        if _is_plain(h):
+            out: Tensor = getattr(_plain, name)(self, h, signed)
         else:
-            out = self._keep(("w", signed), lambda: self._others_below(signed, True)) @ m
-        return self._mean_lower(out, reduce)
-
-    def matrix(self, signed: bool = True, dtype: torch.dtype | None = None) -> Tensor:
-        r"""Return :math:`B_k`, or :math:`|B_k|`, as a coalesced sparse COO tensor (n_{k-1}, n_k).
-
-        Args:
-            signed: Whether entries carry relative orientations ±1, or are all 1.
-            dtype: Type of the entries. Defaults to torch's default type.
-        """
-        order = self.cofaces.order
-        index = torch.stack([self.face[order], self.cell[order]])
-        values = self.signs[order] if signed else torch.ones_like(order)
-        values = values.to(dtype or torch.get_default_dtype())
-        return coo(index, values, (self.count, len(self)))
-
-    @property
-    def sorted_entries(self) -> Tensor:
-        """The entries by cell and, within a cell, by ascending face, (nnz,) int64."""
-
-        def find() -> Tensor:
-            order = self.cofaces.order
-            return order[grouped(self.cell[order], len(self))[0]]
-
-        return self._keep(("sorted", False), find)  # type: ignore[no-any-return]
-
-    # How they are computed ---------------------------------------------------------------------
+            out = self._matrix(name, signed) @ h
+        return out if reduce == "sum" else out / rows(senders(self, name).clamp(min=1), out)
 
     def _keep(self, key: tuple[str, bool], find: Callable[[], Any]) -> Any:
         if torch.compiler.is_compiling():
@@ -403,49 +321,22 @@ class Incidence:
                 self._kept[key] = find()
         return self._kept[key]
 
-    def _faces(self, signed: bool) -> SparseRows:
-        return self._keep(("rows", signed), lambda: self._rows(signed))  # type: ignore[no-any-return]
+    def _matrix(self, name: str, signed: bool) -> SparseRows | LeaveOneOut:
+        return self._keep((name, signed), lambda: matrix_of(self, name, signed))  # type: ignore[no-any-return]
 
-    def _rows(self, signed: bool, each: bool = False) -> SparseRows:
-        """Return the matrix that sums over faces, or reads each of them."""
-        ptr, weight = None if each else self.offsets, self.signs if signed else None
-        return SparseRows(self.face, ptr, self.count, weight, lambda: self.cofaces)
-
-    def _entries(self) -> tuple[Tensor, Tensor]:
-        return torch.arange(len(self.face), device=self.face.device), self.offsets
-
-    def _others_above(self, signed: bool, messages: bool = False) -> LeaveOneOut:
-        sign, entries, width = self.signs if signed else None, self._entries(), self.width
-        if messages:
-            parts = (entries, self.cofaces, entries[0], len(entries[0]), sign, width)
-            return LeaveOneOut(*parts)
-        return LeaveOneOut(entries, self.cofaces, self.face, self.count, sign, width).symmetric()
-
-    def _others_below(self, signed: bool, messages: bool = False) -> LeaveOneOut:
-        sign, entries = self.signs if signed else None, self._entries()
-        if messages:
-            return LeaveOneOut(self.cofaces, entries, entries[0], len(entries[0]), sign)
-        return LeaveOneOut(self.cofaces, entries, self.cell, len(self), sign).symmetric()
-
-    def _mean_upper(self, total: Tensor, reduce: Reduce) -> Tensor:
-        if reduce == "sum":
-            return total
-        others = self.offsets.diff() - 1
-        return _mean(total, _plain.coboundary(self, others, signed=False))
-
-    def _mean_lower(self, total: Tensor, reduce: Reduce) -> Tensor:
-        if reduce == "sum":
-            return total
-        return _mean(total, _plain.boundary(self, self.degree - 1, signed=False))
-
-    def _check(self, h: Tensor, expected: int, where: str, reduce: str = "sum") -> None:
+    def _check(self, name: str, h: Tensor, reduce: str = "sum") -> None:
         if reduce not in ("sum", "mean"):
             raise ComplexError(
                 f"Expected reduce 'sum' or 'mean', got {reduce!r}; MPSNConv takes other "
                 f"aggregations."
             )
+        if name.endswith("messages"):
+            expected, what = len(self.face), "entries"
+        elif name in ("boundary", "upper", "gather"):
+            expected, what = self.count, "cells below"
+        else:
+            expected, what = len(self), "cells"
         if h.shape[0] != expected:
-            what = {"below": "cells below", "above": "cells", "entries": "entries"}[where]
             raise ComplexError(
                 f"Expected a row for each of the {expected} {what} of {self}, got {tuple(h.shape)}."
             )
@@ -454,10 +345,6 @@ class Incidence:
 def _is_plain(h: Tensor) -> bool:
     """Return whether only torch's own operations will do."""
     return is_traced(h) or not h.is_floating_point()
-
-
-def _mean(total: Tensor, number: Tensor) -> Tensor:
-    return total / rows(number.clamp(min=1), total)
 
 
 register(Incidence, ("face", "ptr", "sign"), ("count", "width"), ("_kept",))

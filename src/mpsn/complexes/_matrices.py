@@ -1,0 +1,53 @@
+"""The sparse matrices behind the sums over an incidence."""
+
+import warnings
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import _plain
+from mpsn.complexes._sparse import LeaveOneOut, SparseRows
+
+if TYPE_CHECKING:
+    from mpsn.complexes.incidence import Incidence
+
+
+def matrix_of(B: "Incidence", name: str, signed: bool) -> SparseRows | LeaveOneOut:
+    """Write down the matrix of a sum, named like the method of the incidence."""
+    sign, n, nnz = B.signs if signed else None, len(B), len(B.face)
+    entries = (torch.arange(nnz, device=B.face.device), B.offsets)
+    if name in ("boundary", "coboundary", "gather"):
+        ptr = None if name == "gather" else B.offsets
+        faces = SparseRows(B.face, ptr, B.count, sign, lambda: B.cofaces)
+        return faces.T if name == "coboundary" else faces
+    if name == "spread":
+        return SparseRows(B.cell, None, n, None, lambda: entries)
+    if name == "upper":
+        return LeaveOneOut(entries, B.cofaces, B.face, B.count, sign, B.width).symmetric()
+    if name == "lower":
+        return LeaveOneOut(B.cofaces, entries, B.cell, n, sign).symmetric()
+    if name == "upper_messages":
+        return LeaveOneOut(entries, B.cofaces, entries[0], nnz, sign, B.width)
+    return LeaveOneOut(B.cofaces, entries, entries[0], nnz, sign)
+
+
+def senders(B: "Incidence", name: str) -> Tensor:
+    """Return how many senders every receiver of a sum has."""
+    if name == "coboundary":
+        return B.degree
+    sizes = B.offsets.diff()
+    if name == "boundary":
+        return sizes
+    if name.startswith("upper"):
+        return _plain.coboundary(B, sizes - 1, signed=False)
+    return _plain.boundary(B, B.degree - 1, signed=False)
+
+
+def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a sparse COO matrix from entries that are in row order already."""
+    with warnings.catch_warnings():  # torch 2.11 warns even those who say what they want
+        warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled")
+        return torch.sparse_coo_tensor(
+            index, values, shape, check_invariants=False, is_coalesced=True
+        )
