@@ -1,18 +1,25 @@
-"""What doctests may use without importing it, and quiet, single-threaded tests."""
+"""Names that doctests may use without importing them, and settings of all tests."""
+
+from collections.abc import Iterator
 
 import matplotlib as mpl
 import networkx as nx
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from matplotlib import pyplot as plt
 
 import mpsn
 
 collect_ignore = ["docs/conf.py"]  # settings of the site, not a module
 mpl.use("Agg")
-torch.set_num_threads(1)
+torch.set_num_threads(1)  # of each worker: make test runs one worker per core
 settings.register_profile(
-    "mpsn", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "mpsn",
+    deadline=None,
+    derandomize=True,
+    database=None,  # two workers would write to the same one
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mpsn")
 
@@ -22,3 +29,9 @@ def _doctest_names(doctest_namespace: dict[str, object]) -> None:
     doctest_namespace.update(
         mpsn=mpsn, nx=nx, torch=torch, SimplicialComplex=mpsn.SimplicialComplex
     )
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 
-from mpsn.datasets.collections import read_collection
+from mpsn.datasets._collections import read_collection
 from mpsn.estimators import SimplicialClassifier
 from mpsn.wl import SWLKernel, WLKernel
 

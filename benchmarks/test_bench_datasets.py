@@ -7,8 +7,8 @@ import pytest
 from side_by_side import best
 from test_bench_complexes import gnp, gudhi_arrays
 
-from mpsn.datasets import tu
-from mpsn.datasets.tu_raw import parse, read_members
+from mpsn.datasets import _tu as tu
+from mpsn.datasets._tu_raw import parse, read_members
 
 NAME = "IMDB-BINARY"
 

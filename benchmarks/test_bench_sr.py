@@ -11,7 +11,7 @@ import torch
 from side_by_side import best
 from test_bench_complexes import gnp, gudhi_arrays
 
-from mpsn.datasets.strongly_regular import FAMILIES
+from mpsn.datasets._strongly_regular import FAMILIES
 from mpsn.experiments import Job, Resources
 from mpsn.experiments import _sr as sr
 from mpsn.experiments._rows import rows

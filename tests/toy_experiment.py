@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from mpsn.datasets.sources import MissingDataError
+from mpsn.datasets._sources import MissingDataError
 from mpsn.errors import FileError
 from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run, Table
 

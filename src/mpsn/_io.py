@@ -1,6 +1,7 @@
 """Files: written whole or not at all, and arrays from files that strangers may have made."""
 
 import io
+import math
 import os
 import secrets
 import stat
@@ -17,6 +18,10 @@ from numpy.typing import NDArray
 
 from mpsn.errors import FileError, TooLargeError
 
+READ_HEADER = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 OPEN_FILES = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
@@ -108,7 +113,7 @@ def read_arrays(path: str | os.PathLike[str], most: int | None = None) -> dict[s
     """
     limit = psutil.virtual_memory().available * 3 // 4 if most is None else most
     arrays: dict[str, NDArray[Any]] = {}
-    with Path(path).open("rb") as raw, zipfile.ZipFile(raw) as archive:
+    with BoundedFile(path) as raw, zipfile.ZipFile(raw) as archive:
         size = sum(member.file_size for member in archive.infolist())
         if size > limit:
             raise TooLargeError(
@@ -121,19 +126,42 @@ def read_arrays(path: str | os.PathLike[str], most: int | None = None) -> dict[s
                 raise FileError(
                     f"Expected arrays, each once, in {path}, got {member.filename!r:.60}."
                 )
+            check_member(member, path)
             arrays[name] = _parse(archive.read(member), path)  # no more than the size just checked
     return arrays
 
 
+class BoundedFile(io.FileIO):
+    """A file for readers that trust sizes in it: allocates no more than there is to read."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read at most ``size`` bytes."""
+        rest = max(0, os.fstat(self.fileno()).st_size - self.tell())
+        return super().read(rest if size is None or size < 0 else min(size, rest)) or b""
+
+
+def check_member(member: zipfile.ZipInfo, path: object) -> None:
+    """Refuse files in a zip archive that are encrypted or of a rare kind."""
+    plain = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if member.flag_bits & 1 or member.compress_type not in plain:
+        raise FileError(f"Expected files stored or deflated in {path}, got {member!r:.80}.")
+
+
 def _parse(content: bytes, path: str | os.PathLike[str]) -> NDArray[Any]:
     """Return the array of an ``.npy`` file: numbers or text."""
+    file = io.BytesIO(content)
     try:
         with warnings.catch_warnings(action="ignore"):  # odd headers are refused all the same
-            array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+            shape, by_columns, dtype = READ_HEADER[np.lib.format.read_magic(file)](file)
     except Exception as error:  # numpy evaluates the header, so any kind of error may come out
         raise FileError(f"Expected an array in {path}, got {error!s:.200}.") from error
-    if array.dtype.kind not in "biufcSU":
-        raise FileError(f"Expected numbers or text in {path}, got {array.dtype!s:.40}.")
+    if dtype.kind not in "biufcSU":
+        raise FileError(f"Expected numbers or text in {path}, got {dtype!s:.40}.")
+    count, start = math.prod(shape), file.tell()
+    if min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - start:
+        raise FileError(f"Expected an array of shape {shape!s:.40} in {path}, got another size.")
+    flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
+    array: NDArray[Any] = flat.reshape(shape, order="F" if by_columns else "C").copy()
     if array.dtype.kind == "U":  # Python's own functions break on numbers that are no characters
         codes = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
         if np.frombuffer(array.tobytes(), codes).max(initial=0) > 0x10FFFF:

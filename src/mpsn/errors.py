@@ -1,37 +1,29 @@
-"""Errors that say what was expected, what came, and what to do about it."""
+"""Errors that say what was expected, what was found, and what to do about it."""
 
 import zipfile
 import zlib
 from collections.abc import Iterable
 from difflib import get_close_matches
-from tokenize import TokenError
-from xml.etree.ElementTree import ParseError
 
-# What readers of zip archives, numpy headers, JSON and XML raise on damaged files.
+# What readers of text, JSON and zip archives raise on damaged files. Errors of other types are
+# bugs of this library, or are caught where another library parses the file.
 UNREADABLE = (
     OSError,
     EOFError,
     ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    ArithmeticError,
-    MemoryError,
-    SyntaxError,
+    NotImplementedError,  # zip archives of a kind that zipfile does not know
+    RecursionError,  # JSON nested too deeply
     zipfile.BadZipFile,
     zlib.error,
-    ParseError,
-    TokenError,  # numpy reads headers of arrays as Python
 )
 
 
 class MPSNError(ValueError):
-    """Base of all errors that mpsn raises about its input."""
+    """Base class of all errors that mpsn raises about its input."""
 
 
 class GraphError(MPSNError):
-    """A graph that cannot be read as one: wrong shape, type, or vertex numbers."""
+    """Input that is not a valid graph: wrong shape, type, or vertex numbers."""
 
 
 class ComplexError(MPSNError):
@@ -39,27 +31,27 @@ class ComplexError(MPSNError):
 
 
 class LayerError(MPSNError):
-    """A layer or model that cannot be built as asked, or features that do not fit it."""
+    """Invalid settings of a layer or model, or features that do not fit it."""
 
 
 class TooLargeError(MPSNError):
-    """A result that would not fit into memory, or not end today; raised before it is begun."""
+    """A result that would not fit into memory or take too long; raised before work starts."""
 
 
 class FileError(MPSNError):
-    """A file that is missing, damaged, or not of the kind its name says."""
+    """A file that is missing, damaged, or not in the expected format."""
 
 
 class ColoringError(MPSNError):
-    """A Weisfeiler-Lehman test that cannot be run as asked."""
+    """Invalid settings of a Weisfeiler-Lehman test."""
 
 
 class MissingPackageError(MPSNError, ImportError):
-    """A package that is not installed, and needed only for what was asked."""
+    """An optional package that is needed here and not installed."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a sentence that suggests the known names nearest to one that is unknown, or none.
+    """Return a sentence that suggests the known names closest to ``name``, or an empty string.
 
     Example:
         >>> from mpsn.errors import did_you_mean

@@ -6,7 +6,7 @@ import re
 import networkx as nx
 
 from mpsn.datasets import strongly_regular
-from mpsn.datasets.named import NAMED
+from mpsn.datasets._named import NAMED
 from mpsn.errors import TooLargeError
 from mpsn.wl._ladder import LADDER, TESTS
 

@@ -1,5 +1,10 @@
 """What every coloring must do: ignore names, only refine, agree with itself."""
 
+import json
+import os
+import subprocess
+import sys
+
 import networkx as nx
 import pytest
 import torch
@@ -96,11 +101,27 @@ def test_orientation_does_not_matter(K, seed):
     assert swl(K.flip(turned)).histograms == swl(K).histograms
 
 
-def test_the_same_in_every_process():
-    """Colors of a fixed complex are fixed numbers."""
+SCRIPT = """
+import json, networkx as nx, mpsn
+result = mpsn.wl.swl(mpsn.clique_complex(nx.karate_club_graph(), None))
+print(json.dumps([[color.tolist() for color in colors] for colors in result.colors]))
+"""
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_the_same_in_every_process(hash_seed):
+    """Colors of a fixed complex are fixed numbers, whatever Python's hashes are seeded with."""
     r = swl(mpsn.clique_complex(nx.karate_club_graph(), None))
     assert r.rounds == 6
     assert r.colors[2][0][:6].tolist() == [40, 34, 35, 57, 33, 58]
+    env = os.environ | {
+        "PYTHONHASHSEED": hash_seed,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=env, check=True, capture_output=True, text=True
+    )
+    assert json.loads(done.stdout) == [[color.tolist() for color in t] for t in r.colors]
 
 
 @settings(max_examples=50)

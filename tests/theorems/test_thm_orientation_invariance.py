@@ -53,5 +53,5 @@ def test_even_readouts_are_invariant(even):
 
 def test_without_an_even_readout_invariance_is_lost():
     conv = nn.OrientedConv(3, 4).double()
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=r"f\(TH, TBT\) = f\(H, B\), but it fails on"):
         assert_orientation_invariant(lambda K, h: nn.pool(K, 1, conv(K, h)), in_channels=3, dim=1)

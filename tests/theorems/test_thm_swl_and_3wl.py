@@ -13,7 +13,7 @@ import torch
 
 from mpsn import clique_complexes
 from mpsn.datasets import named_graph, strongly_regular
-from mpsn.datasets.strongly_regular import FAMILIES
+from mpsn.datasets._strongly_regular import FAMILIES
 from mpsn.wl import compare, kfwl, kwl, swl, wl
 from mpsn.wl._ladder import TESTS
 

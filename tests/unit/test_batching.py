@@ -127,7 +127,7 @@ def test_loads_through_pyg(workers):
     items[4] = clique_complex(nx.complete_graph(5), max_dim=None).replace(y=4)
     batches = list(DataLoader(items, batch_size=3, num_workers=workers))
     assert [K for batch in batches for K in batch.to_list()] == items
-    assert [batch == collate(items[i : i + 3]) for i, batch in zip((0, 3, 6), batches, strict=True)]
+    assert batches == [collate(items[i : i + 3]) for i in (0, 3, 6)]
     last = batches[1]
     assert (last.num_graphs, last.batch(0).max()) == (3, 2)
     assert last[1] == items[4]

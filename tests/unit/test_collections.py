@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch_geometric.utils import from_networkx
 
-from mpsn.datasets.collections import read_collection
+from mpsn.datasets._collections import read_collection
 from mpsn.errors import FileError
 from mpsn.lifting import clique_complexes
 

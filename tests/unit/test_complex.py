@@ -108,6 +108,7 @@ def test_to_changes_every_tensor():
     assert {t.device.type for t in tensors} == {"meta"}
 
 
+@pytest.mark.slow
 def test_survives_torch_compile():
     K = filled_triangle()
 

@@ -209,10 +209,15 @@ def test_the_rule_for_features():
 def test_new_degrees_and_kinds_at_prediction():
     model = SimplicialClassifier(**QUICK).fit([nx.path_graph(4), nx.cycle_graph(5)] * 4, [0, 1] * 4)
     assert model.features_.degrees == (1, 2)
-    assert model.predict([nx.star_graph(7)]).shape == (1,)  # degree 7 counts as 2
+    (star,), _ = inputs.prepare([nx.star_graph(7)], 2, model.features_)
+    assert star.x[0].tolist() == [[0, 1], *[[1, 0]] * 7]  # degree 7 counts as 2
+    assert model.predict([nx.star_graph(7)]).shape == (1,)
     colored = [painted(i, {"color": lambda v: "red"}) for i in range(4)]
     model = SimplicialClassifier(**QUICK).fit(colored, [0, 1, 0, 1])
-    assert model.predict([painted(9, {"color": lambda v: "green"})]).shape == (1,)
+    green = painted(9, {"color": lambda v: "green"})
+    (unknown,), _ = inputs.prepare([green], 2, model.features_)
+    assert not unknown.x[0].any()  # a kind that the fit has not seen is none of those it has
+    assert model.predict([green]).shape == (1,)
     with pytest.raises(GraphError, match="attribute 'color'"):
         model.predict([nx.path_graph(3)])
 

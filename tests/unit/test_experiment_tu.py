@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from mpsn.complexes._graphs import as_graph
-from mpsn.datasets.folds import Folds
-from mpsn.datasets.tu import SETS
+from mpsn.datasets._folds import Folds
+from mpsn.datasets._tu import SETS
 from mpsn.errors import FileError, MPSNError
 from mpsn.experiments import _tu as tu
 from mpsn.experiments import _tu_table as tu_table

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from mpsn.datasets import ocean_drifters, synthetic_flows
-from mpsn.datasets.flows import CHECKPOINTS, END, HOLES, START, _inside
+from mpsn.datasets._flows import CHECKPOINTS, END, HOLES, START, _inside
 from mpsn.errors import FileError, MPSNError
 
 

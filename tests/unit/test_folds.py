@@ -7,7 +7,7 @@ import torch
 from sklearn.model_selection import StratifiedKFold
 
 from mpsn.datasets import TU, tu_folds
-from mpsn.datasets.folds import stratify
+from mpsn.datasets._folds import stratify
 from mpsn.errors import FileError, MPSNError
 from mpsn.training._splits import hold_out
 

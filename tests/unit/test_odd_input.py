@@ -207,6 +207,7 @@ def test_names_too_long_to_be_numbers(tmp_path):
     assert clique_complex(read_graphs(path)[0]).vertex_labels == ("1", "18446744073709551615")
 
 
+@pytest.mark.slow
 def test_operators_compile_as_one_graph():
     @torch.compile(backend="eager", fullgraph=True)
     def lower(K):

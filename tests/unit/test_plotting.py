@@ -18,7 +18,6 @@ def test_draws_every_simplex_into_the_given_axes():
     assert len(triangles.get_paths()) == 45
     assert len(edges.get_segments()) == 78
     assert vertices.get_offsets().shape == (34, 2)
-    plt.close("all")
 
 
 def test_positions_and_colors():
@@ -30,7 +29,6 @@ def test_positions_and_colors():
     faces = vertices.get_facecolors()
     assert (faces[1] == faces[2]).all()
     assert (faces[0] != faces[1]).any()
-    plt.close("all")
 
 
 def test_positions_as_networkx_gives_them():
@@ -39,7 +37,6 @@ def test_positions_as_networkx_gives_them():
     ax = draw_complex(clique_complex(graph), positions=layout, colors=[[0, 1, 2]])
     points = ax.collections[2].get_offsets()
     assert points.tolist() == [layout[i].tolist() for i in range(3)]
-    plt.close("all")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +62,6 @@ def test_bad_positions_and_colors(arguments, message):
 
 def test_draws_the_empty_complex():
     assert draw_complex(SimplicialComplex()).collections[2].get_offsets().shape == (0, 2)
-    plt.close("all")
 
 
 def test_stable_colors_are_shared_between_complexes():
@@ -75,7 +71,6 @@ def test_stable_colors_are_shared_between_complexes():
     assert len(axes) == 3
     assert (edges[1] == edges[2]).all()
     assert (edges[0][:2] != edges[1]).any()
-    plt.close("all")
 
 
 def test_components_do_not_overlap():
@@ -84,4 +79,3 @@ def test_components_do_not_overlap():
     one, two = points[:3], points[3:]
     apart = (one.max(0) < two.min(0)) | (two.max(0) < one.min(0))
     assert apart.any()
-    plt.close("all")

@@ -9,9 +9,9 @@ import pytest
 
 from mpsn import MPSNError, clique_complexes
 from mpsn.datasets import named_graph, strongly_regular
-from mpsn.datasets.named import NAMED
-from mpsn.datasets.sources import locate
-from mpsn.datasets.strongly_regular import FAMILIES
+from mpsn.datasets._named import NAMED
+from mpsn.datasets._sources import locate
+from mpsn.datasets._strongly_regular import FAMILIES
 from mpsn.wl import equivalence_classes, isomorphic
 
 CONSTRUCTED = {

@@ -67,9 +67,9 @@ def test_the_counterexample_can_be_run_again(complexes):
 
 @pytest.mark.parametrize("dim", [1, 4, 6])
 def test_no_dimension_passes_for_want_of_simplices(dim):
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="but it fails on"):
         assert_orientation_equivariant(lambda K, h: h.relu(), in_channels=1, dim=dim)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="but it fails on"):
         assert_permutation_equivariant(
             lambda K, xs: [*xs[:-1], xs[-1].cumsum(0)], in_channels=1, max_dim=dim
         )
@@ -80,11 +80,11 @@ def test_no_dimension_passes_for_want_of_simplices(dim):
 def test_the_smallest_complex_suffices():
     edge, two = SimplicialComplex.from_simplices([[0, 1]]), SimplicialComplex(2)
     for seed in range(5):  # neither all as it was nor the identity, by chance
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError, match="but it fails on"):
             assert_orientation_equivariant(
                 lambda K, h: h.relu(), [edge], in_channels=1, dim=1, seed=seed
             )
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError, match="but it fails on"):
             assert_permutation_equivariant(
                 lambda K, h: h.cumsum(0), [two], in_channels=1, dim=0, seed=seed
             )
@@ -103,7 +103,7 @@ def test_it_catches_layers_that_look_at_labels_signs_and_missing_rows():
         assert_permutation_equivariant(lambda K, h: h.sum(), in_channels=2, dim=0)
     with pytest.raises(AssertionError, match="row 0 of output"):
         assert_orientation_invariant(lambda K, h: h.sum(), in_channels=2, dim=1)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="but it fails on"):
         assert_orientation_equivariant(lambda K, h: h * torch.nan, in_channels=2, dim=1)
 
 

@@ -117,7 +117,7 @@ def distinguish(
 def graphs_of(name: str) -> "list[Graph]":
     """Return the graphs of a file, or a built-in graph."""
     from mpsn.datasets import read_graphs
-    from mpsn.datasets.named import NAMED
+    from mpsn.datasets._named import NAMED
 
     if name in NAMED:
         return [NAMED[name]()]

@@ -16,7 +16,7 @@ from mpsn.cli._output import AsJson
 from mpsn.errors import FileError, GraphError
 
 if TYPE_CHECKING:
-    from mpsn.datasets.collections import GraphCollection, Item
+    from mpsn.datasets._collections import GraphCollection, Item
 
 Data = Annotated[
     list[Path], typer.Argument(help="Graphs: folders (one per class), a folder, a file, a TU zip.")
@@ -58,7 +58,7 @@ def fit(
 
     Example: mpsn fit molecules/ --labels molecules.csv --target soluble --out model.mpsn
     """
-    from mpsn.datasets.collections import read_collection
+    from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
 
     if not out.parent.is_dir():
@@ -128,7 +128,7 @@ def predict(
     Example: mpsn predict model.mpsn new_graphs/ -o predictions.csv
     """
     from mpsn._io import atomic_write
-    from mpsn.datasets.collections import read_collection
+    from mpsn.datasets._collections import read_collection
     from mpsn.estimators import EdgeFlowClassifier, load
 
     estimator = load(model)

@@ -122,7 +122,9 @@ def check_features(x: Sequence[Tensor | None], counts: Sequence[int]) -> None:
                 f"Expected x[{k}] of shape ({expected}, F), one row per {k}-simplex, "
                 f"got {tuple(features.shape)}."
             )
-        if features.is_floating_point() and not torch.isfinite(features).all():
+        if not features.is_floating_point() or not features.numel():
+            continue
+        if not torch.stack(torch.aminmax(features)).isfinite().all():  # NaN if any feature is
             row = int((~torch.isfinite(features)).any(dim=1).nonzero()[0])
             raise ComplexError(
                 f"Expected finite features, got NaN or infinity in x[{k}], first in row {row}; "

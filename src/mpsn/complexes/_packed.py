@@ -3,11 +3,13 @@
 import json
 import operator
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, SupportsIndex, overload
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mpsn._io import atomic_write, read_arrays
@@ -22,6 +24,7 @@ from mpsn.complexes._checks import (
     check_offsets,
     check_orientation,
 )
+from mpsn.complexes._memory import check_vertices
 from mpsn.complexes.simplicial import SimplicialComplex
 from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError
 
@@ -136,11 +139,10 @@ class ComplexDataset(Sequence[SimplicialComplex]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a dataset that :meth:`save` wrote, and check it as if it came from a stranger."""
+        """Read a dataset written by :meth:`save`; every part of the file is checked."""
         try:
             arrays = read_arrays(path)
-            meta = json.loads(str(arrays.pop("meta")))
-            parts = {name: torch.from_numpy(array) for name, array in arrays.items()}
+            meta = json.loads(str(arrays.pop("meta", "")))
         except FileNotFoundError as error:
             raise FileError(f"Expected a dataset at {path}, found no file.") from error
         except TooLargeError:
@@ -148,7 +150,7 @@ class ComplexDataset(Sequence[SimplicialComplex]):
         except UNREADABLE as error:
             raise FileError(
                 f"Expected a dataset written by ComplexDataset.save, got {path}, which is damaged "
-                f"or of another kind ({error}); write it again."
+                f"or of another kind ({error!s:.200}); write it again."
             ) from error
         if not isinstance(meta, dict) or meta.get("format") != FORMAT:
             raise FileError(
@@ -156,9 +158,9 @@ class ComplexDataset(Sequence[SimplicialComplex]):
                 f"read it with the mpsn version that wrote it."
             )
         try:
-            return cls(from_parts(parts, meta))
-        except UNREADABLE as error:
-            raise FileError(f"Expected a sound dataset in {path}; {error}") from error
+            return cls(from_parts(as_tensors(arrays), meta))
+        except (ComplexError, RecursionError) as error:
+            raise FileError(f"Expected a valid dataset in {path}; {error!s:.300}") from error
 
 
 def _is_many(index: object) -> bool:
@@ -178,52 +180,82 @@ def to_parts(union: SimplicialComplex) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in named.items() if tensor is not None}
 
 
+def as_tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    """Return arrays from a file as tensors."""
+    try:
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+    except (TypeError, ValueError) as error:  # text, or numbers of another machine
+        raise ComplexError(f"Expected arrays of numbers, got others ({error}).") from error
+
+
 def from_parts(
-    parts: dict[str, Tensor],
-    meta: dict[str, Any] | None = None,
+    parts: Mapping[str, Tensor],
+    meta: Mapping[str, Any] | None = None,
     check: bool = True,
     num_vertices: int | None = None,
 ) -> SimplicialComplex:
-    """Build a union from what :func:`to_parts` returned, or what a file says.
+    """Build a union from what :func:`to_parts` returned, or what a file holds.
 
     Args:
         parts: Tensors by name: faces_1, ..., ptr_0, ..., and x_0, signs_1, y, y_ptr, ... if any.
         meta: Vertex names under "labels", if any.
-        check: Whether to check it all, as must be done with what comes from elsewhere.
+        check: Whether to check every part, as must be done with the content of a file.
         num_vertices: Number of vertices, where it is known and the device need not be asked.
     """
-
-    def numbered(name: str, first: int = 0) -> list[Tensor | None]:
-        last = max((int(key[len(name) :]) for key in parts if key.startswith(name)), default=-1)
-        return [parts.get(f"{name}{k}") for k in range(first, last + 1)]
-
-    depth = len(numbered("faces_", 1))
-    faces = [parts[f"faces_{k}"] for k in range(1, depth + 1)]
-    if check:
-        faces = [as_index_table(table, k + 1, f"faces_{k}") for k, table in enumerate(faces, 1)]
-    ptr = [parts[f"ptr_{k}"].to(torch.int64) for k in range(len(faces) + 1)]
-    x, signs = numbered("x_"), numbered("signs_")
-    counts = [int(ptr[0][-1]) if num_vertices is None else num_vertices, *map(len, faces)]
+    dims = {"faces": 0, "ptr": 0, "x": -1, "signs": -1}
+    for name in parts.keys() - {"y", "y_ptr"}:
+        kind, _, k = name.rpartition("_")
+        if kind not in dims or re.fullmatch(r"0|[1-9]\d{0,2}", k) is None:
+            raise ComplexError(f"Expected parts such as faces_1, ptr_0 and x_0, got {name!r:.40}.")
+        dims[kind] = max(dims[kind], int(k))
+    faces = [_part(parts, f"faces_{k}") for k in range(1, dims["faces"] + 1)]
+    ptr = [_part(parts, f"ptr_{k}") for k in range(dims["faces"] + 1)]
+    x, signs = (
+        [parts.get(f"{kind}_{k}") for k in range(dims[kind] + 1)] for kind in ("x", "signs")
+    )
+    y, y_ptr = parts.get("y"), _part(parts, "y_ptr") if "y" in parts else None
     labels = _decode((meta or {}).get("labels"))
     if check:
+        faces = [as_index_table(table, k + 1, f"faces_{k}") for k, table in enumerate(faces, 1)]
+        for offsets in ptr if y_ptr is None else (*ptr, y_ptr):
+            _check_offsets(offsets)
+    counts = [int(ptr[0][-1]) if num_vertices is None else num_vertices, *map(len, faces)]
+    if check:
+        check_vertices(counts[0], ptr[0].device)
         check_face_tables(counts[0], faces)
         check_offsets(ptr, counts, faces)
         check_features(x, counts)
+        if any(s is not None and s.dtype != torch.int8 for s in signs):
+            raise ComplexError("Expected orientation signs of type int8, got others.")
         check_orientation(signs, counts)
         if labels is not None:
-            check_labels(labels, counts[0])
-        if "y" in parts:
-            check_offsets([parts["y_ptr"]], [len(parts["y"])], [])
+            check_labels(labels if isinstance(labels, tuple) else (), counts[0])
+        if y is not None and y_ptr is not None:
+            check_offsets([ptr[0], y_ptr], [counts[0], len(y) if y.dim() else -1], [])
     return SimplicialComplex._of_tables(
         faces,
         ptr,
         num_vertices=counts[0],
         x=x,
-        y=parts.get("y"),
-        y_ptr=parts.get("y_ptr"),
+        y=y,
+        y_ptr=y_ptr,
         orientation=signs,
         labels=labels,
     )
+
+
+def _part(parts: Mapping[str, Tensor], name: str) -> Tensor:
+    if name not in parts:
+        raise ComplexError(f"Expected a part {name}, found none.")
+    return parts[name]
+
+
+def _check_offsets(offsets: Tensor) -> None:
+    if (offsets.dim(), offsets.dtype) != (1, torch.int64) or not len(offsets) or offsets.min() < 0:
+        raise ComplexError(
+            f"Expected offsets as a list of int64 from 0 on, got {offsets.dtype} of shape "
+            f"{tuple(offsets.shape)}."
+        )
 
 
 def _encode(labels: object) -> object:
@@ -240,4 +272,8 @@ def _encode(labels: object) -> object:
 
 
 def _decode(labels: Any) -> Any:
-    return tuple(map(_decode, labels)) if isinstance(labels, list) else labels
+    if isinstance(labels, list):
+        return tuple(map(_decode, labels))
+    if labels is None or isinstance(labels, (str, int, float)):
+        return labels
+    raise ComplexError(f"Expected vertex labels as text or numbers, got {labels!r:.40}.")

@@ -1,17 +1,19 @@
-"""Graphs and data sets, from files or made."""
+"""Graphs and data sets: read from files, downloaded, or constructed."""
 
-from mpsn.datasets.files import read_graphs
-from mpsn.datasets.flows import FlowDataset, synthetic_flows
-from mpsn.datasets.folds import Folds, tu_folds
-from mpsn.datasets.named import named_graph
-from mpsn.datasets.ocean import ocean_drifters
-from mpsn.datasets.strongly_regular import strongly_regular
-from mpsn.datasets.tu import TU, TUDataset
+from mpsn.complexes._graphs import Graph
+from mpsn.datasets._files import read_graphs
+from mpsn.datasets._flows import FlowDataset, synthetic_flows
+from mpsn.datasets._folds import Folds, tu_folds
+from mpsn.datasets._named import named_graph
+from mpsn.datasets._ocean import ocean_drifters
+from mpsn.datasets._strongly_regular import strongly_regular
+from mpsn.datasets._tu import TU, TUDataset
 
 __all__ = [
     "TU",
     "FlowDataset",
     "Folds",
+    "Graph",
     "TUDataset",
     "named_graph",
     "ocean_drifters",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
 from mpsn.complexes._graphs import Graph, as_graph
-from mpsn.datasets.files import iter_graphs
+from mpsn.datasets._files import iter_graphs
 from mpsn.errors import GraphError
 from mpsn.estimators._features import FeatureRule, Vertices, find_rule
 from mpsn.lifting import clique_complexes, lift_features

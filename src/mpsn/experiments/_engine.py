@@ -16,7 +16,7 @@ import torch
 from tqdm import tqdm
 
 import mpsn
-from mpsn.datasets.sources import MissingDataError
+from mpsn.datasets._sources import MissingDataError
 from mpsn.errors import MPSNError
 from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources
 from mpsn.experiments._store import Store, remaining

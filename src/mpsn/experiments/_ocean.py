@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from mpsn.datasets import FlowDataset, ocean_drifters
-from mpsn.datasets.ocean import NAME
-from mpsn.datasets.sources import at_hand
+from mpsn.datasets._ocean import NAME
+from mpsn.datasets._sources import at_hand
 from mpsn.errors import MissingPackageError
 from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources, Run, Table
 from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures

@@ -19,7 +19,7 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets import strongly_regular
-from mpsn.datasets.strongly_regular import FAMILIES, Parameters
+from mpsn.datasets._strongly_regular import FAMILIES, Parameters
 from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._sr_table import figures, table

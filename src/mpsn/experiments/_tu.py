@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal, Self
 
 from mpsn.datasets import TU, Folds, TUDataset, tu_folds
-from mpsn.datasets.folds import FOLDS
-from mpsn.datasets.tu import SETS
+from mpsn.datasets._folds import FOLDS
+from mpsn.datasets._tu import SETS
 from mpsn.errors import did_you_mean
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._rows import rows

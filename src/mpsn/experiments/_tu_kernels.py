@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets import Folds, TUDataset
-from mpsn.datasets.folds import stratify
-from mpsn.datasets.tu import SETS
+from mpsn.datasets._folds import stratify
+from mpsn.datasets._tu import SETS
 from mpsn.errors import MissingPackageError
 
 Array = NDArray[Any]

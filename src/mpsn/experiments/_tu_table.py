@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpsn.datasets.folds import FOLDS
-from mpsn.datasets.tu import SETS
+from mpsn.datasets._folds import FOLDS
+from mpsn.datasets._tu import SETS
 from mpsn.experiments._experiment import DataSets, Record, Run, Table, by_row
 
 if TYPE_CHECKING:

@@ -1,22 +1,28 @@
-"""The raw layout of the TU collection: a few text files with a number or two on each line."""
+"""The raw layout of the TU collection: text files with one or two numbers per line."""
 
+import itertools
 import zipfile
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 import numba
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from mpsn._io import BoundedFile, check_member
+from mpsn.complexes._graphs import Graph
 from mpsn.errors import UNREADABLE, FileError
 
-MAX_BYTES = 1 << 28  # of a file, unpacked; the largest of the six sets takes some 200 MB
+MAX_BYTES = 1 << 28  # the largest file of the six sets takes some 200 MB
+MIXED = "the files are incomplete or belong to different data sets"
 Integers = NDArray[np.int64]
 
 
 class RawGraphs(NamedTuple):
-    """Graphs as listed, vertices and graphs numbered from 0, the vertices of a graph in one run."""
+    """Graphs as listed; vertices and graphs count from 0, vertices of a graph are consecutive."""
 
     edges: Integers  # (listings, 2)
     owner: Integers  # (vertices,), ascending
@@ -24,16 +30,13 @@ class RawGraphs(NamedTuple):
     labels: Integers | None  # (vertices,), as in the file
 
 
-def read_members(name: str, source: Path | bytes, labeled: bool) -> dict[str, bytes]:
-    """Return the files of a data set that matter, from a folder, a zip file or its content.
+def read_members(
+    name: str, source: Path | bytes, labeled: bool, max_bytes: int = MAX_BYTES
+) -> dict[str, bytes]:
+    """Return the files of a data set that are used, from a folder, a zip file or its content.
 
     They lie at the top, in ``NAME`` or in ``NAME/raw``. Nothing else is read, and nothing is
-    unpacked to the disk.
-
-    Args:
-        name: Name of the data set.
-        source: The folder, the zip file, or the content of one.
-        labeled: Whether vertex labels are wanted too.
+    unpacked to the disk. Files of more than ``max_bytes`` are refused before they are unpacked.
     """
     wanted = ["A", "graph_indicator", "graph_labels"] + ["node_labels"] * labeled
     where = "the download" if isinstance(source, bytes) else str(source)
@@ -41,8 +44,9 @@ def read_members(name: str, source: Path | bytes, labeled: bool) -> dict[str, by
         if isinstance(source, Path) and source.is_dir():
             found = {part: _from_folder(source, name, part) for part in wanted}
         else:
-            with zipfile.ZipFile(BytesIO(source) if isinstance(source, bytes) else source) as file:
-                found = {part: _from_zip(file, name, part) for part in wanted}
+            content = BytesIO(source) if isinstance(source, bytes) else BoundedFile(source)
+            with content, zipfile.ZipFile(content) as file:
+                found = {part: _from_zip(file, name, part, max_bytes) for part in wanted}
     except FileError:
         raise
     except UNREADABLE as error:
@@ -60,7 +64,7 @@ def read_members(name: str, source: Path | bytes, labeled: bool) -> dict[str, by
 
 
 def holds(folder: Path, name: str) -> bool:
-    """Tell whether a folder is that of a data set."""
+    """Return whether a folder is that of a data set."""
     return any((folder / place).is_file() for place in _places(name, "A"))
 
 
@@ -73,21 +77,22 @@ def _from_folder(folder: Path, name: str, part: str) -> bytes | None:
     return next((path.read_bytes() for path in paths if path.is_file()), None)
 
 
-def _from_zip(file: zipfile.ZipFile, name: str, part: str) -> bytes | None:
+def _from_zip(file: zipfile.ZipFile, name: str, part: str, max_bytes: int) -> bytes | None:
     listed = set(file.namelist())
     for place in _places(name, part):
         if place in listed:
-            if (size := file.getinfo(place).file_size) > MAX_BYTES:
+            check_member(file.getinfo(place), name)
+            if (size := file.getinfo(place).file_size) > max_bytes:
                 raise FileError(
-                    f"Expected {place} of at most {MAX_BYTES:,} bytes unpacked, got {size:,}; "
-                    f"this is not the {name} of the collection."
+                    f"Expected {place} of at most {max_bytes:,} bytes unpacked, got {size:,}; "
+                    f"get a good copy of {name}."
                 )
             return file.read(place)  # never more than the size just checked
     return None
 
 
 def parse(name: str, members: dict[str, bytes]) -> RawGraphs:
-    """Read the numbers and check that they fit together."""
+    """Parse the files of a data set and check that they fit together."""
     edges = _numbers(name, "A", members, 2) - 1
     owner = _numbers(name, "graph_indicator", members, 1)[:, 0] - 1
     classes = _numbers(name, "graph_labels", members, 1)[:, 0]
@@ -95,25 +100,33 @@ def parse(name: str, members: dict[str, bytes]) -> RawGraphs:
     n, graphs = len(owner), len(classes)
     if not graphs:
         raise FileError(f"Expected graphs in {name}_graph_labels.txt, got none.")
-    if n and (owner.min() < 0 or owner.max() >= graphs):
-        wrong = int(np.argmax((owner < 0) | (owner >= graphs)))
-        raise FileError(
-            f"Expected graph numbers 1..{graphs} in {name}_graph_indicator.txt, as many as "
-            f"{name}_graph_labels.txt has lines, got {owner[wrong] + 1} for vertex {wrong + 1}; "
-            f"the files are of different data sets, or cut."
-        )
-    empty = np.bincount(owner, minlength=graphs) == 0
-    if empty.any():
-        raise FileError(
-            f"Expected a vertex of every graph 1..{graphs} in {name}_graph_indicator.txt, got none "
-            f"of graph {np.argmax(empty) + 1}; the file is cut, or the labels are of other graphs."
-        )
+    _check(
+        (owner >= 0) & (owner < graphs),
+        f"graph numbers 1..{graphs} in {name}_graph_indicator.txt, as many as "
+        f"{name}_graph_labels.txt has lines",
+        lambda i: f"{owner[i] + 1} for vertex {i + 1}",
+    )
+    _check(
+        np.bincount(owner, minlength=graphs) > 0,
+        f"a vertex of every graph 1..{graphs} in {name}_graph_indicator.txt",
+        lambda i: f"none of graph {i + 1}",
+    )
     if labels is not None and len(labels) != n:
         raise FileError(
-            f"Expected a label for each of {n} vertices in {name}_node_labels.txt, "
-            f"got {len(labels)}; the files are of different data sets, or cut."
+            f"Expected a label for each of {n} vertices in {name}_node_labels.txt, got "
+            f"{len(labels)}; {MIXED}."
         )
-    _check_edges(name, edges, owner)
+    _check(
+        ((edges >= 0) & (edges < n)).reshape(-1),
+        f"vertices 1..{n} in {name}_A.txt, as many as {name}_graph_indicator.txt has lines",
+        lambda i: f"the edge {(edges[i // 2] + 1).tolist()}",
+    )
+    ends = owner[edges]  # (listings, 2)
+    _check(
+        ends[:, 0] == ends[:, 1],
+        f"edges inside graphs in {name}_A.txt",
+        lambda i: f"{(edges[i] + 1).tolist()} between graphs {(ends[i] + 1).tolist()}",
+    )
     if (np.diff(owner) < 0).any():  # the layout allows any order of vertices
         order = np.argsort(owner, kind="stable")
         rank = np.empty_like(order)
@@ -122,23 +135,23 @@ def parse(name: str, members: dict[str, bytes]) -> RawGraphs:
     return RawGraphs(edges, owner, classes, labels)
 
 
-def _check_edges(name: str, edges: Integers, owner: Integers) -> None:
-    n = len(owner)
-    if len(edges) and (edges.min() < 0 or edges.max() >= n):
-        wrong = int(np.argmax(((edges < 0) | (edges >= n)).any(axis=1)))
-        raise FileError(
-            f"Expected vertices 1..{n} in {name}_A.txt, as many as {name}_graph_indicator.txt has "
-            f"lines, got the edge {(edges[wrong] + 1).tolist()}; the files are of different data "
-            f"sets, or cut."
-        )
-    ends = owner[edges]  # (listings, 2)
-    across = ends[:, 0] != ends[:, 1]
-    if across.any():
-        wrong = int(np.argmax(across))
-        raise FileError(
-            f"Expected edges inside graphs in {name}_A.txt, got {(edges[wrong] + 1).tolist()} "
-            f"between graphs {(ends[wrong] + 1).tolist()}; the files are of different data sets."
-        )
+def _check(right: NDArray[np.bool_], expected: str, got: Callable[[int], str]) -> None:
+    if not right.all():
+        raise FileError(f"Expected {expected}, got {got(int(np.argmin(right)))}; {MIXED}.")
+
+
+def split_raw(raw: RawGraphs) -> Iterator[Graph]:
+    """Yield the graphs of a set one by one; vertex labels become x, (n, 1) int64."""
+    numbers = np.arange(len(raw.classes) + 1)
+    starts = np.searchsorted(raw.owner, numbers).tolist()
+    owner = raw.owner[raw.edges[:, 0]]
+    order = np.argsort(owner, kind="stable")
+    edges = torch.from_numpy(raw.edges[order])
+    cuts = np.searchsorted(owner[order], numbers).tolist()
+    labels = None if raw.labels is None else torch.from_numpy(raw.labels)[:, None]
+    for i, (start, stop) in enumerate(itertools.pairwise(starts)):
+        own = edges[cuts[i] : cuts[i + 1]].T - start
+        yield Graph(own, stop - start, None if labels is None else labels[start:stop].clone())
 
 
 def _numbers(name: str, part: str, members: dict[str, bytes], columns: int) -> Integers:
@@ -158,10 +171,10 @@ def _numbers(name: str, part: str, members: dict[str, bytes], columns: int) -> I
 
 @numba.njit(cache=True, nogil=True)
 def _read_table(text: NDArray[np.uint8], table: Integers) -> tuple[int, int]:
-    """Fill the table with whole numbers parted by commas or blanks; skip lines without any.
+    """Fill the table with integers separated by commas or blanks; skip empty lines.
 
     Returns:
-        The number of rows, and 0 or the number, from 1, of the first line that does not fit.
+        The number of rows, and the number of the first bad line, from 1, or 0.
     """
     columns = table.shape[1]
     row, column, line = 0, 0, 1

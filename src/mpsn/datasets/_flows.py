@@ -1,13 +1,12 @@
-"""Flows on the edges of one complex: the synthetic trajectories of the paper's experiments."""
+"""Flows on the edges of one complex: the paper's synthetic trajectories."""
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import Delaunay
 from torch import Tensor
 
@@ -16,25 +15,25 @@ from mpsn.errors import MPSNError
 
 HOLES = ((0.2, 0.4), (0.6, 0.8))  # closed squares [a, b]²
 START, END = ((0.0, 0.2), (0.8, 1.0)), ((0.8, 1.0), (0.0, 0.2))
-CHECKPOINTS = (((0.0, 0.2), (0.0, 0.2)), ((0.8, 1.0), (0.8, 1.0)))  # of class 0 and class 1
+CHECKPOINTS = (((0.0, 0.2), (0.0, 0.2)), ((0.8, 1.0), (0.8, 1.0)))  # of classes 0 and 1
 REGIONS = (START, END, *CHECKPOINTS)
 DETOUR = 0.1  # probability of a random step
 
 
 @dataclass(frozen=True, eq=False)
 class FlowDataset:
-    """Flows on the edges of one complex, and where its vertices lie.
+    """Flows on the edges of one complex, with classes and a split.
 
     Attributes:
-        complex: The complex all flows live on.
+        complex: The complex of all flows.
         positions: Point of each vertex, (n_0, 2).
-        paths: The walk behind each flow, as vertices.
+        paths: Vertices of the walk of each flow.
         x: Flows (n_1, N) in the canonical orientation: a step from the smaller to the larger
             vertex counts +1, the other way -1.
         y: Class of each flow, (N,) int64.
-        train: Which flows are for training, (N,) bool; the others are for testing.
-        signs: Orientation of the edges each flow is to be seen in, (n_1, N) ±1 int8: the canonical
-            one in training, a random one of its own for each test flow.
+        train: Mask of the training flows, (N,) bool; the others are test flows.
+        signs: Edge orientation to present each flow in, (n_1, N) ±1 int8: the canonical one for
+            training flows, a random one for each test flow.
     """
 
     complex: SimplicialComplex
@@ -53,15 +52,15 @@ class FlowDataset:
 def synthetic_flows(
     seed: int = 0, *, points: int = 1000, train: int = 1000, test: int = 200
 ) -> FlowDataset:
-    """Make walks that pass two holes on one side or the other (appendix "Trajectory Prediction").
+    """Generate walks that pass two holes on one side or the other ("Trajectory Prediction").
 
-    A Delaunay triangulation of uniform points in a square, with two square holes. Walks lead from
-    the top left to the bottom right, by way of the bottom left (class 0) or the top right (class
-    1), each time to the unexplored neighbor closest to the goal, or now and then to a random one.
-    Points are drawn again until the Betti numbers are (1, 2, 0).
+    The complex is a Delaunay triangulation of uniform points in a square with two square holes.
+    Walks lead from the top left to the bottom right through the bottom left (class 0) or the top
+    right (class 1); each step goes to the unexplored neighbor closest to the goal, or with
+    probability 0.1 to a random one. Points are drawn until the Betti numbers are (1, 2, 0).
 
     Args:
-        seed: Of everything random.
+        seed: Seed of all random choices.
         points: Number of points before the holes are cut out.
         train: Number of training flows, half of each class.
         test: Number of test flows, half of each class.
@@ -80,15 +79,12 @@ def synthetic_flows(
     while True:
         positions, triangles = _triangulate(rng, points)
         K = SimplicialComplex.from_simplices(triangles.tolist())
-        if _has_two_holes(K) and all(_inside(positions, region).any() for region in REGIONS):
+        inside = {region: np.flatnonzero(_inside(positions, region)) for region in REGIONS}
+        if K.betti_numbers() == (1, 2, 0) and all(map(len, inside.values())):
             break
     labels = np.concatenate([np.repeat([0, 1], n // 2) for n in (train, test)])
-    neighbors: list[list[int]] = [[] for _ in range(K.num_nodes)]
-    for u, v in K.simplices(1).tolist():
-        neighbors[u].append(v)
-        neighbors[v].append(u)
+    neighbors = {v: list(near) for v, near in K.to_networkx().adjacency()}
     away = np.linalg.norm(positions[:, None] - positions, axis=2)  # (n_0, n_0)
-    inside = {region: np.flatnonzero(_inside(positions, region)) for region in REGIONS}
     paths = [
         _walk(rng, neighbors, away, [inside[r] for r in (START, CHECKPOINTS[label], END)])
         for label in labels.tolist()
@@ -105,23 +101,16 @@ def assemble(
     is_train: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> FlowDataset:
-    """Turn walks into flows, and draw an orientation for each test flow."""
+    """Return the flows of walks along edges, with a random orientation for each test flow."""
     number = {tuple(edge): e for e, edge in enumerate(K.simplices(1).tolist())}
-    x = np.zeros((K.count(1), len(paths)), dtype=np.float32)
+    flows = np.zeros((K.count(1), len(paths)), dtype=np.float32)
     for i, path in enumerate(paths):
         for u, v in itertools.pairwise(path):
-            x[number[min(u, v), max(u, v)], i] += 1 if u < v else -1
-    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=x.shape)
+            flows[number[min(u, v), max(u, v)], i] += 1 if u < v else -1
+    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=flows.shape)
     signs[:, is_train] = 1
-    return FlowDataset(
-        K,
-        torch.from_numpy(positions),
-        paths,
-        torch.from_numpy(x),
-        torch.from_numpy(labels),
-        torch.from_numpy(is_train),
-        torch.from_numpy(signs),
-    )
+    x, y, train, turned = map(torch.from_numpy, (flows, labels, is_train, signs))
+    return FlowDataset(K, torch.from_numpy(positions), paths, x, y, train, turned)
 
 
 def _triangulate(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -135,13 +124,6 @@ def _triangulate(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64],
     return points[kept], renumbered.reshape(-1, 3)
 
 
-def _has_two_holes(K: SimplicialComplex) -> bool:
-    """Tell whether the Betti numbers are (1, 2, 0); in the plane, where b_2 = 0, Euler's tells."""
-    u, v = K.simplices(1).T.numpy()
-    graph = coo_array((np.ones(len(u)), (u, v)), shape=(K.num_nodes, K.num_nodes))
-    return bool(connected_components(graph, directed=False)[0] == 1 and K.euler_number() == -1)
-
-
 def _inside(
     points: NDArray[np.float64], region: tuple[tuple[float, float], tuple[float, float]]
 ) -> NDArray[np.bool_]:
@@ -152,18 +134,11 @@ def _inside(
 
 def _walk(
     rng: np.random.Generator,
-    neighbors: list[list[int]],
+    neighbors: dict[Any, list[Any]],
     away: NDArray[np.float64],
     regions: list[NDArray[np.int64]],
 ) -> list[int]:
-    """Walk to the checkpoint, then to the end; start again with new ends when stuck.
-
-    Args:
-        rng: Where chance comes from.
-        neighbors: Of each vertex.
-        away: Distance of each two vertices.
-        regions: Vertices where a walk may start, pass its checkpoint, and end.
-    """
+    """Walk from the first region to the others in order; start again with new ends when stuck."""
     while True:
         first, *goals = (int(rng.choice(region)) for region in regions)
         path, explored = [first], {first}

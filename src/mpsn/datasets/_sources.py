@@ -1,4 +1,4 @@
-"""Where data files lie: in the user's folder, in the cache, or at their public source."""
+"""Location of data files: a folder of the user, the cache, or their public source."""
 
 import hashlib
 import os
@@ -11,11 +11,11 @@ from mpsn.errors import FileError
 
 
 class MissingDataError(FileError):
-    """A data set without a local copy that could not be downloaded either."""
+    """A data set that has no local copy and could not be downloaded."""
 
 
 def cache_folder() -> Path:
-    """Return the folder of what can be had again: ``$XDG_CACHE_HOME/mpsn`` or ``~/.cache/mpsn``."""
+    """Return the folder for downloads: ``$XDG_CACHE_HOME/mpsn`` or ``~/.cache/mpsn``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mpsn"
 
 
@@ -25,17 +25,11 @@ def locate(
     sha256: str | Callable[[bytes], None],
     data: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Return the path of a data file, downloading it if there is no local copy.
+    """Return the path of a data file, such as ``sr/sr261034.g6``; download it if it is missing.
 
-    Looks in ``data``, or else in the folder the environment variable ``MPSN_DATA`` names, then in
-    the cache (``$XDG_CACHE_HOME/mpsn``, ``~/.cache/mpsn``). Only downloads go to the cache.
-
-    Args:
-        name: Where the file lies inside such a folder, as in ``sr/sr261034.g6``.
-        url: The public source.
-        sha256: Checksum of the file there, or a function that raises on wrong content; local copies
-            may be other editions.
-        data: The user's folder.
+    Local copies are looked for in ``data``, which defaults to the environment variable
+    ``MPSN_DATA``, and then in :func:`cache_folder`, which keeps downloads. A download is checked by
+    its SHA-256, or by a function that raises on wrong content.
     """
     path = at_hand(name, data)
     if path is None:
@@ -59,7 +53,7 @@ def locate(
 
 
 def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the path of a data file as :func:`locate` does, or None if it has to be downloaded."""
+    """Return the path of a local copy of a data file, or None if there is none."""
     folder = data or os.environ.get("MPSN_DATA")
     places = [Path(folder), cache_folder()] if folder else [cache_folder()]
     return next((place / name for place in places if (place / name).exists()), None)

@@ -1,20 +1,22 @@
-"""Many graphs and their labels, as people have them: folders, tables, TU archives."""
+"""Collections of labeled graphs: folders, tables, TU archives."""
 
 import csv
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import numpy as np
 import torch
+from torch_geometric.data import Data
 
-from mpsn.complexes._graphs import Graph
-from mpsn.datasets.files import MAX_PARSED, READERS, iter_graphs
-from mpsn.datasets.tu_raw import RawGraphs, parse, read_members
+from mpsn._io import BoundedFile
+from mpsn.datasets._files import MAX_PARSED, READERS, check_file, iter_graphs
+from mpsn.datasets._tu_raw import parse, read_members, split_raw
 from mpsn.errors import UNREADABLE, FileError, did_you_mean
 
 ENDINGS = tuple(ending for ending in READERS if ending not in (".csv", ".txt"))  # inside folders
@@ -23,14 +25,9 @@ Item = tuple[str, Any, Any]  # name, graph, label or None
 
 @dataclass(frozen=True)
 class GraphCollection:
-    """Graphs with names and, where they have them, labels; read one by one, as often as needed.
+    """Graphs with names and labels, read one by one in each iteration."""
 
-    Attributes:
-        kind: What was found, in words.
-        items: Starts reading: pairs of a name, a graph and its label.
-    """
-
-    kind: str
+    kind: str  # what was found, in words
     items: Callable[[], Iterator[Item]]
 
     def __iter__(self) -> Iterator[Item]:
@@ -44,13 +41,13 @@ def read_collection(
     labels: str | os.PathLike[str] | None = None,
     unsafe_pickle: bool = False,
 ) -> GraphCollection:
-    """Find the graphs, and their labels, in files and folders.
+    """Find graphs and their labels in files and folders.
 
     ============================  ================================================================
-    two or more folders           each a class, named like the folder
+    two or more folders           one class per folder, named after it
     a folder of such folders      the same
     a folder of graph files       labels from a CSV (``labels``, or the only one in the folder), or
-                                  from the graphs' own attribute ``target`` (GraphML, JSON)
+                                  from the graph attribute ``target`` (GraphML, JSON)
     a graph file                  the same; graphs of a file are named ``file:0``, ``file:1``, ...
     a TU archive or folder        ``NAME_A.txt`` and so on
     a ``.pt`` of PyG data         a list of ``Data``; only with ``unsafe_pickle``
@@ -58,15 +55,14 @@ def read_collection(
 
     Args:
         paths: The files or folders.
-        target: The column of the CSV, or the attribute of the graphs, that is the label; the last
-            column unless said.
-        labels: The CSV: its first column names graphs, with or without the ending of the file.
-        unsafe_pickle: Whether to unpickle ``.pt`` files, which runs any code that is in them.
+        target: Column of the CSV, or graph attribute, with the label. Defaults to the last column.
+        labels: The CSV; its first column holds names of graphs, with or without file extension.
+        unsafe_pickle: Whether to unpickle ``.pt`` files, which runs any code in them.
     """
     given = [Path(path) for path in paths]
     for path in given:
         if not path.exists():
-            near = did_you_mean(path.name, _names(path.parent))
+            near = did_you_mean(path.name, sorted(p.name for p in path.parent.glob("*")))
             raise FileError(f"Expected graphs at {path}, found nothing.{near}")
     if len(given) > 1:
         return _classes(given)
@@ -79,15 +75,11 @@ def read_collection(
         inner = sorted(p for p in path.iterdir() if p.is_dir() and _graph_files(p))
         if len(inner) < 2:
             raise FileError(
-                f"Expected a folder of graph files ({', '.join(ENDINGS)}), or of one such folder a "
-                f"class, at {path}, got neither."
+                f"Expected a folder of graph files ({', '.join(ENDINGS)}), or of one such folder "
+                f"per class, at {path}, got neither."
             )
         return _classes(inner)
-    return _labelled(path, target, labels)
-
-
-def _names(folder: Path) -> list[str]:
-    return sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    return _labeled(path, target, labels)
 
 
 def _graph_files(folder: Path) -> list[Path]:
@@ -95,24 +87,22 @@ def _graph_files(folder: Path) -> list[Path]:
 
 
 def _graphs(path: Path) -> Iterator[tuple[str, Any]]:
-    """Read the graphs of a file, or of all files of a folder, with their names."""
+    """Yield names and graphs of a file, or of all files in a folder."""
     for file in _graph_files(path) if path.is_dir() else [path]:
-        waiting: Any = None
-        for number, graph in enumerate(iter_graphs(file)):
-            if number == 1:
-                yield f"{file.name}:0", waiting
-            if number:
+        graphs = iter_graphs(file)
+        start = list(islice(graphs, 2))
+        if len(start) == 1:
+            yield file.name, start[0]
+        else:
+            for number, graph in enumerate(chain(start, graphs)):
                 yield f"{file.name}:{number}", graph
-            waiting = graph if number == 0 else None
-        if waiting is not None:
-            yield file.name, waiting
 
 
 def _classes(folders: Sequence[Path]) -> GraphCollection:
     for folder in folders:
         if not folder.is_dir() or not _graph_files(folder):
             raise FileError(
-                f"Expected folders of graph files ({', '.join(ENDINGS)}), one a class, got "
+                f"Expected folders of graph files ({', '.join(ENDINGS)}), one per class, got "
                 f"{folder}, which {'holds none' if folder.is_dir() else 'is a file'}."
             )
 
@@ -122,10 +112,10 @@ def _classes(folders: Sequence[Path]) -> GraphCollection:
                 yield f"{folder.name}/{name}", graph, folder.resolve().name
 
     names = ", ".join(folder.resolve().name for folder in folders)
-    return GraphCollection(f"folders of graph files, one a class: {names}", items)
+    return GraphCollection(f"folders of graph files, one per class: {names}", items)
 
 
-def _labelled(
+def _labeled(
     path: Path, target: str | None, labels: str | os.PathLike[str] | None
 ) -> GraphCollection:
     tables = sorted(path.glob("*.csv")) if path.is_dir() else []
@@ -142,26 +132,23 @@ def _labelled(
                 label = graph.graph.get(target)
             yield name, graph, label
 
-    what = f"graph file{'s' * path.is_dir()} in {path.name}"
-    said = f", labels in {Path(labels).name}" if labels is not None else ""
-    return GraphCollection(what + said, items)
+    kind = f"graph file{'s' * path.is_dir()} in {path.name}"
+    kind += f", labels in {Path(labels).name}" if labels is not None else ""
+    return GraphCollection(kind, items)
 
 
 def _read_labels(path: Path, target: str | None) -> dict[str, Any]:
-    """Read labels by name of graph; numbers where all of them are."""
+    """Return labels by name of graph, as numbers if all of them are."""
+    check_file(path, MAX_PARSED, "a CSV of labels")
     try:
-        if path.stat().st_size > MAX_PARSED:
-            raise FileError(f"Expected a table of at most {MAX_PARSED:,} bytes at {path}.")
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
-    except FileError:
-        raise
     except (*UNREADABLE, csv.Error) as error:
         raise FileError(f"Expected a CSV of labels at {path}, got {error}.") from error
     if len(rows) < 2 or len(rows[0]) < 2:
         raise FileError(
-            f"Expected a CSV with a first line of names, then a graph and its label on each line, "
-            f"in {path}, got {len(rows)} lines."
+            f"Expected a CSV with a header, then a graph and its label on each line, in {path}, "
+            f"got {len(rows)} lines."
         )
     head = rows[0]
     if target is not None and target not in head[1:]:
@@ -173,18 +160,15 @@ def _read_labels(path: Path, target: str | None) -> dict[str, Any]:
     short = next((i for i, row in enumerate(rows, 1) if len(row) <= column), None)
     if short is not None:
         raise FileError(f"Expected {len(head)} columns on line {short} of {path}, got fewer.")
-    return dict(
-        zip((row[0] for row in rows[1:]), _typed([r[column] for r in rows[1:]]), strict=True)
-    )
+    names, values = ([row[i] for row in rows[1:]] for i in (0, column))
+    return dict(zip(names, _typed(values), strict=True))
 
 
 def _typed(words: list[str]) -> list[Any]:
-    """Return labels as whole numbers or numbers, where all of them are; else as words."""
+    """Return labels as integers or floats if all of them are, else as strings."""
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return [kind(word) for word in words]
-        except ValueError:
-            continue
     return list(words)
 
 
@@ -196,7 +180,7 @@ def _tu_name(path: Path) -> str | None:
         names = [found.name for place in places for found in path.glob(place)]
     elif path.suffix == ".zip":
         try:
-            with zipfile.ZipFile(path) as archive:
+            with BoundedFile(path) as file, zipfile.ZipFile(file) as archive:
                 names = [name.rsplit("/", 1)[-1] for name in archive.namelist()]
         except UNREADABLE as error:
             raise FileError(f"Expected a zip file at {path}, got {error}.") from error
@@ -218,36 +202,25 @@ def _tu(path: Path, name: str) -> GraphCollection:
     return GraphCollection(f"the TU set {name}", items)
 
 
-def split_raw(raw: RawGraphs) -> Iterator[Graph]:
-    """Take the graphs of a TU set apart; vertex labels become x, (n, 1) int64."""
-    starts = np.searchsorted(raw.owner, np.arange(len(raw.classes) + 1))
-    owner = raw.owner[raw.edges[:, 0]]
-    order = np.argsort(owner, kind="stable")
-    edges, cuts = raw.edges[order], np.searchsorted(owner[order], np.arange(len(raw.classes) + 1))
-    for i, (start, stop) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
-        own = torch.from_numpy(edges[cuts[i] : cuts[i + 1]].T - start)
-        x = None if raw.labels is None else torch.from_numpy(raw.labels[start:stop, None].copy())
-        yield Graph(own, stop - start, x)
-
-
 def _pickled(path: Path, allowed: bool) -> GraphCollection:
     if not allowed:
         raise FileError(
             f"Expected --unsafe-pickle (unsafe_pickle=True) to read {path}: a .pt file is a "
-            f"pickle, and reading one runs whatever code its writer put in. Say so only if you "
-            f"trust where it came from, or save the graphs as GraphML instead."
+            f"pickle, and reading one runs whatever code is in it. Use it only for files you "
+            f"trust, or save the graphs as GraphML instead."
         )
 
     def items() -> Iterator[Item]:
         try:
             found = torch.load(path, weights_only=False)
-            for i, graph in enumerate(found):
-                y = getattr(graph, "y", None)
-                label = None if y is None else torch.as_tensor(y).reshape(-1)[0].item()
-                yield f"{path.name}:{i}", graph, label
-        except Exception as error:  # anything, as unpickling runs anything
+        except Exception as error:  # unpickling runs any code, which may raise anything
             raise FileError(
                 f"Expected a list of PyG Data in {path}, got {error!r:.200}."
             ) from error
+        if not isinstance(found, (list, tuple)) or not all(isinstance(g, Data) for g in found):
+            raise FileError(f"Expected a list of PyG Data in {path}, got {type(found).__name__}.")
+        for i, graph in enumerate(found):
+            y = None if graph.y is None else torch.as_tensor(graph.y).reshape(-1)
+            yield f"{path.name}:{i}", graph, y[0].item() if y is not None and len(y) else None
 
     return GraphCollection(f"pickled graphs in {path.name}", items)

@@ -1,4 +1,4 @@
-"""Folds for cross-validation: read from files, or dealt out class by class."""
+"""Folds for cross-validation: read from files, or stratified."""
 
 import os
 from pathlib import Path
@@ -13,13 +13,13 @@ FOLDS = 10
 
 
 class Folds(NamedTuple):
-    """Ten ways to split a data set.
+    """Ten splits of a data set into training and test graphs.
 
     Attributes:
-        train: For each fold, positions of the graphs to train on, int64.
-        test: For each fold, those to test on; no graph is in two of them.
-        given: Whether they were read from files.
-        untested: Graphs that no fold tests, int64.
+        train: For each fold, the positions of the training graphs, int64.
+        test: For each fold, the positions of the test graphs; the test folds are disjoint.
+        given: Whether the folds were read from files.
+        untested: Positions of the graphs in no test fold, int64.
     """
 
     train: list[Tensor]
@@ -29,20 +29,19 @@ class Folds(NamedTuple):
 
 
 def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -> Folds:
-    """Return the ten folds of a TU data set: those of Xu et al. 2019 where given, else stratified.
+    """Return the ten folds of a TU data set: those of Xu et al. (2019) if found, else stratified.
 
-    Files ``tu_folds/NAME/train_idx-K.txt`` and ``test_idx-K.txt``, K = 1, ..., 10, with positions
-    from 0, are looked for in the folder ``data``, or in the one the environment variable
-    ``MPSN_DATA`` names. Folds of equal size leave out what is over: three of the 1113 graphs of
-    PROTEINS are in no test fold.
+    They are read from ``tu_folds/NAME/train_idx-K.txt`` and ``test_idx-K.txt``, K = 1, ..., 10,
+    which hold positions from 0. Their test folds are of equal size, so that a few graphs may be in
+    none: three of the 1113 graphs of PROTEINS.
 
     Args:
         name: Name of the data set.
         y: Class of each graph, (graphs,) int64.
-        data: Folder of local copies.
+        data: Folder of local copies. Defaults to the environment variable ``MPSN_DATA``.
 
     Example:
-        >>> folds = mpsn.datasets.tu_folds("none of that name", torch.arange(40) % 2)
+        >>> folds = mpsn.datasets.tu_folds("a name without files", torch.arange(40) % 2)
         >>> folds.given, len(folds.test[0]), len(folds.train[0])
         (False, 4, 36)
     """
@@ -66,20 +65,20 @@ def _positions(path: Path, n: int) -> Tensor:
     except (OSError, ValueError) as error:
         raise FileError(
             f"Expected a position from 0 on each line of {path}, got {error}; get a good copy of "
-            f"the folds, or move their folder away for stratified ones."
+            f"the folds, or move their folder away to use stratified ones."
         ) from error
     wrong = [i for i in numbers if not 0 <= i < n]
     if wrong or len(set(numbers)) < len(numbers) or not numbers:
         got = f"{wrong[0]}" if wrong else "some twice" if numbers else "none"
         raise FileError(
-            f"Expected positions 0..{n - 1} in {path}, each at most once, got {got}; these folds "
-            f"are not those of the data set."
+            f"Expected positions 0..{n - 1} in {path}, each at most once, got {got}; get the folds "
+            f"of this data set."
         )
     return torch.tensor(numbers)
 
 
 def _untested(folder: Path, train: list[Tensor], test: list[Tensor], n: int) -> Tensor:
-    """Check that folds part the data set; return what is over."""
+    """Check that the folds partition the data set; return the graphs in no test fold."""
     tested = torch.zeros(n, dtype=torch.int64)
     for k, (train_k, test_k) in enumerate(zip(train, test, strict=True), 1):
         tested[test_k] += 1
@@ -92,35 +91,32 @@ def _untested(folder: Path, train: list[Tensor], test: list[Tensor], n: int) -> 
                 )
     if bool((tested > 1).any()):
         raise FileError(
-            f"Expected every graph in one test fold of {folder} at most, got graph "
+            f"Expected every graph in at most one test fold of {folder}, got graph "
             f"{int((tested > 1).nonzero()[0])} in several."
         )
     untested = (tested == 0).nonzero()[:, 0]
     if len(untested) >= FOLDS:
         raise FileError(
-            f"Expected the test folds of {folder} to cover the data set, but for less than "
-            f"{FOLDS} graphs that are over, got {len(untested)} in no test fold."
+            f"Expected the test folds of {folder} to cover all but at most {FOLDS - 1} graphs, got "
+            f"{len(untested)} in no test fold."
         )
     return untested
 
 
 def stratify(y: Tensor, parts: int, seed: int = 0) -> Tensor:
-    """Deal things out into parts of equal size, each class evenly; return the part of each.
+    """Split samples into parts of equal size with equal shares of each class.
 
-    Args:
-        y: Class of each thing, (n,) int64.
-        parts: How many parts.
-        seed: Of the order in which they are dealt out.
+    Takes the class of each sample, (n,) int64, and returns the part of each, (n,) int64.
 
     Example:
-        >>> from mpsn.datasets.folds import stratify
+        >>> from mpsn.datasets._folds import stratify
         >>> part = stratify(torch.tensor([0, 0, 0, 0, 1, 1]), 2)
         >>> [part[:4].bincount().tolist(), part[4:].bincount().tolist()]
         [[2, 2], [1, 1]]
     """
     n = len(y)
     if not 1 < parts <= n:
-        raise MPSNError(f"Expected from 2 to {n} parts, as many as there are graphs, got {parts}.")
+        raise MPSNError(f"Expected from 2 to {n} parts, the number of graphs, got {parts}.")
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     order = order[y[order].argsort(stable=True)]
     part = torch.empty(n, dtype=torch.int64)

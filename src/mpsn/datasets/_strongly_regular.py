@@ -1,17 +1,16 @@
-"""Families of strongly regular graphs: three constructed, six read or downloaded."""
+"""Families of strongly regular graphs: three are constructed, six read or downloaded."""
 
 import os
-from collections.abc import Callable, Iterator
-from itertools import product
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from mpsn.complexes._graphs import Graph
-from mpsn.datasets.files import read_graphs
-from mpsn.datasets.named import Adjacency, chang, rook, shrikhande, switch, to_graph, triangular
-from mpsn.datasets.sources import locate
+from mpsn.datasets._files import read_graphs
+from mpsn.datasets._named import Adjacency, chang, rook, shrikhande, switch, to_graph, triangular
+from mpsn.datasets._sources import locate
 from mpsn.errors import FileError, GraphError
 from mpsn.lifting import clique_complexes
 from mpsn.wl import swl
@@ -21,7 +20,7 @@ Parameters = tuple[int, int, int, int]
 
 
 class Family(NamedTuple):
-    """How many graphs a family has, and the checksum of its file, or how to construct it."""
+    """Number of graphs in a family, and the checksum of its file or how to construct it."""
 
     size: int
     sha256: str = ""
@@ -33,20 +32,19 @@ def strongly_regular(
 ) -> list[Graph]:
     """Return all strongly regular graphs SR(n, d, λ, μ) of one of the paper's nine families.
 
-    n vertices of degree d; adjacent ones have λ, others μ common neighbors. None of the graphs of
-    a family are isomorphic, and 2-FWL tells none of them apart (a lemma of appendix A).
+    They have n vertices of degree d; adjacent vertices have λ common neighbors, others μ. No two
+    graphs of a family are isomorphic, and 2-FWL cannot distinguish any two (a lemma of appendix A).
 
-    SR(16,6,2,2), SR(25,12,5,6) and SR(28,12,6,4) are constructed. The others are read from
-    ``sr/sr261034.g6`` and the like in the folder ``data``, or in the one the environment variable
-    ``MPSN_DATA`` names, and downloaded where there is no such file. Whichever way, every graph is
-    checked to be strongly regular with these parameters.
+    SR(16,6,2,2), SR(25,12,5,6) and SR(28,12,6,4) are constructed. The others are read from local
+    copies such as ``sr/sr261034.g6``, or downloaded. Every graph is checked to be strongly regular
+    with these parameters.
 
     Args:
         n: Number of vertices.
         d: Degree.
-        lam: Common neighbors of adjacent vertices.
-        mu: Common neighbors of other vertices.
-        data: Folder of local copies.
+        lam: Number of common neighbors of adjacent vertices.
+        mu: Number of common neighbors of other vertices.
+        data: Folder of local copies. Defaults to the environment variable ``MPSN_DATA``.
 
     Example:
         >>> rook, shrikhande = mpsn.datasets.strongly_regular(16, 6, 2, 2)
@@ -73,12 +71,7 @@ def strongly_regular(
 def locate_family(
     parameters: Parameters, data: str | os.PathLike[str] | None = None
 ) -> Path | None:
-    """Return the file of a family, downloaded if need be, or None if the family is constructed.
-
-    Args:
-        parameters: n, d, λ, μ.
-        data: Folder of local copies.
-    """
+    """Return the file of a family, downloading it if needed; None if the family is constructed."""
     family = FAMILIES.get(parameters)
     if family is None:
         raise GraphError(
@@ -92,7 +85,7 @@ def locate_family(
 
 
 def _is_strongly_regular(graph: Graph, parameters: Parameters) -> bool:
-    """Check A² = dI + λA + μ(J − I − A)."""
+    """Return whether A² = dI + λA + μ(J − I − A)."""
     n, d, lam, mu = parameters
     if graph.num_nodes != n:
         return False
@@ -103,89 +96,65 @@ def _is_strongly_regular(graph: Graph, parameters: Parameters) -> bool:
     return np.array_equal(A @ A, d * one + lam * A + mu * (1 - one - A))
 
 
-def _sr16() -> list[Adjacency]:
-    return [rook(4), shrikhande()]
-
-
-def _sr28() -> list[Adjacency]:
-    return [triangular(8), chang((2, 2, 2, 2)), chang((8,)), chang((3, 5))]
-
-
 def _sr25() -> list[Adjacency]:
     """Construct the fifteen SR(25,12,5,6) as descendants of regular two-graphs on 26 points.
 
-    SWL tells what is left apart, so no two are isomorphic; and there are fifteen (Paulus, 1973).
+    SWL distinguishes those returned, so no two are isomorphic; fifteen exist (Paulus, 1973).
     """
     squares = [np.add.outer(range(5), range(5)) % 5, np.array(NONCYCLIC)]
     lonely = [_paley25(), *map(_latin_square_graph, squares)]
     starts = [np.pad(adjacency, (0, 1)) for adjacency in lonely]
     starts += [_block_graph(triples) for triples in _triple_systems13()]
     starts += [~adjacency & ~np.eye(26, dtype=bool) for adjacency in starts]
-    found = [graph for adjacency in starts for graph in _descendants(adjacency)]
+    found = [_descendant(adjacency, v) for adjacency in starts for v in range(26)]
     labels = swl(clique_complexes([to_graph(graph) for graph in found], None)).classes()
     _, first = np.unique(labels.numpy(), return_index=True)
     return [found[i] for i in sorted(first.tolist())]
 
 
-def _descendants(adjacency: Adjacency) -> Iterator[Adjacency]:
-    """Isolate each vertex by switching at its neighbors, and leave it out."""
-    for v, neighbors in enumerate(adjacency):
-        kept = np.arange(len(adjacency)) != v
-        yield switch(adjacency, neighbors)[np.ix_(kept, kept)]
+def _descendant(adjacency: Adjacency, v: int) -> Adjacency:
+    """Isolate a vertex by switching at its neighbors, and remove it."""
+    return np.delete(np.delete(switch(adjacency, adjacency[v]), v, axis=0), v, axis=1)
 
 
 NONCYCLIC = ((0, 1, 2, 3, 4), (1, 0, 3, 4, 2), (2, 4, 0, 1, 3), (3, 2, 4, 0, 1), (4, 3, 1, 2, 0))
 
 
 def _latin_square_graph(square: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Adjacency:
-    """Join cells of one row, of one column, or with one symbol."""
+    """Return the graph of cells, adjacent if they share a row, a column or a symbol."""
     n = len(square)
     symbol = square.reshape(-1)
     return np.asarray(rook(n) | ((symbol[:, None] == symbol) & ~np.eye(n * n, dtype=bool)))
 
 
 def _paley25() -> Adjacency:
-    """Join elements of the field of 25, written a + b√2 over the field of 5, if a square apart."""
+    """Return the Paley graph: elements a + b√2 of the field of 25, adjacent at a square apart."""
     a, b = np.divmod(np.arange(25), 5)
     squares = np.unique(((a * a + 2 * b * b) % 5 * 5 + 2 * a * b % 5)[1:])
     return np.isin((a[:, None] - a) % 5 * 5 + (b[:, None] - b) % 5, squares)
 
 
-def _triple_systems13() -> list[list[frozenset[int]]]:
-    """Return the two Steiner triple systems on 13 points: the cyclic one, and it after a trade."""
-    cyclic = [
-        frozenset((x + i) % 13 for x in base) for base in ((0, 1, 4), (0, 2, 7)) for i in range(13)
-    ]
-    for one, two in product(cyclic, repeat=2):
-        if len(one & two) != 1:
-            continue
-        (a,) = one & two
-        for (b, c), (d, e) in product(_both_ways(one - {a}), _both_ways(two - {a})):
-            (f,) = next(block for block in cyclic if {b, d} <= block) - {b, d}
-            if frozenset((f, c, e)) in cyclic:  # a Pasch configuration: exchange a and f in it
-                old = {one, two, frozenset((f, b, d)), frozenset((f, c, e))}
-                new = {(f, b, c), (f, d, e), (a, b, d), (a, c, e)}
-                return [cyclic, [*({*cyclic} - old), *map(frozenset, new)]]
-    raise AssertionError("the cyclic system has Pasch configurations")
+def _triple_systems13() -> list[set[tuple[int, ...]]]:
+    """Return the two Steiner triple systems on 13 points: the cyclic one, and one after a trade."""
+    bases = ((0, 1, 4), (0, 2, 7))
+    cyclic = {tuple(sorted((x + i) % 13 for x in base)) for base in bases for i in range(13)}
+    pasch, traded = ({(0, 1, a), (0, 2, b), (1, b, 9), (2, a, 9)} for a, b in ((4, 7), (7, 4)))
+    return [cyclic, (cyclic - pasch) | traded]
 
 
-def _both_ways(pair: frozenset[int]) -> list[tuple[int, int]]:
-    a, b = sorted(pair)
-    return [(a, b), (b, a)]
-
-
-def _block_graph(blocks: list[frozenset[int]]) -> Adjacency:
-    """Join blocks that meet."""
-    ordered = sorted(map(sorted, blocks))
-    meet = [[len({*one} & {*two}) == 1 for two in ordered] for one in ordered]
-    return np.array(meet)
+def _block_graph(blocks: set[tuple[int, ...]]) -> Adjacency:
+    """Return the graph of blocks, adjacent if they share a point."""
+    ordered = sorted(blocks)
+    return np.array([[len({*one} & {*two}) == 1 for two in ordered] for one in ordered])
 
 
 FAMILIES: dict[Parameters, Family] = {
-    (16, 6, 2, 2): Family(2, construct=_sr16),
+    (16, 6, 2, 2): Family(2, construct=lambda: [rook(4), shrikhande()]),
     (25, 12, 5, 6): Family(15, construct=_sr25),
     (26, 10, 3, 4): Family(10, "f0b4b4ad4507835703444c0f0990733e2f7cc31524cf91d04ba4a109f1fd52ac"),
-    (28, 12, 6, 4): Family(4, construct=_sr28),
+    (28, 12, 6, 4): Family(
+        4, construct=lambda: [triangular(8), *map(chang, ((2, 2, 2, 2), (8,), (3, 5)))]
+    ),
     (29, 14, 6, 7): Family(41, "ea303aa60f98f01e6cc619884cd7d5716bfc00c38b7feaee080c7ff312781625"),
     (35, 16, 6, 8): Family(
         3854, "1d5010ad4da362b1ba600abf02e9abfef9c4204226bcaf01db4926c71c4265b9"

@@ -1,0 +1,186 @@
+"""Graph classification sets of the TU collection (Morris et al. 2020), lifted to 2-complexes."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mpsn.complexes import ComplexDataset, SimplicialComplex
+from mpsn.complexes._packed import from_parts
+from mpsn.datasets._sources import locate
+from mpsn.datasets._tu_raw import RawGraphs, holds, parse, read_members
+from mpsn.errors import FileError, MPSNError, did_you_mean
+from mpsn.lifting import clique_complex
+
+SOURCE = "https://www.chrsmrrs.com/graphkerneldatasets"
+
+
+class TUSet(NamedTuple):
+    """Vertex features of a set, and what a download of it is checked against.
+
+    Editions of an archive differ in how often they list an edge, so a download is checked by its
+    graphs: by their :func:`fingerprint` or, if that is unknown, by the numbers in the paper's
+    table: graphs, classes, and mean and median of triangles.
+    """
+
+    features: Literal["labels", "degrees", "constant"]
+    graphs: int
+    classes: int
+    triangles: tuple[float, float]
+    checksum: str = ""
+
+
+@dataclass(frozen=True)
+class TUDataset:
+    """A lifted graph classification set; see :func:`TU`."""
+
+    name: str
+    """Name in the collection."""
+    complexes: ComplexDataset
+    """Clique 2-complexes of all graphs, with features (n_k, num_features) per dimension."""
+    y: Tensor
+    """Class of each graph, 0, 1, ..., in the order of the names the classes have in the file."""
+    num_classes: int
+    """Number of classes."""
+    num_features: int
+    """Number of features."""
+
+    def __len__(self) -> int:
+        return len(self.complexes)
+
+    def __repr__(self) -> str:
+        return (
+            f"TUDataset({self.name}, {len(self)} graphs in {self.num_classes} classes, "
+            f"{self.num_features} features, counts={self.complexes.union.counts})"
+        )
+
+
+def TU(name: str, data: str | os.PathLike[str] | None = None) -> TUDataset:
+    """Read one of the paper's six graph classification sets, as clique 2-complexes (section 6).
+
+    Vertices have the features of Xu et al. (2019): one-hot labels (PROTEINS, NCI1), one-hot
+    degrees (IMDB-BINARY, IMDB-MULTI), or the constant 1 (REDDIT-BINARY, REDDIT-MULTI-5K). Edges
+    and triangles have the mean over their vertices.
+
+    The set is read from a local copy, ``tu/NAME.zip`` or ``tu/NAME/``, or else downloaded. A
+    download is kept only if it holds the right graphs, which is checked by checksum; for
+    REDDIT-MULTI-5K, whose checksum is not known, by the counts in the paper's table.
+
+    Args:
+        name: PROTEINS, NCI1, IMDB-BINARY, IMDB-MULTI, REDDIT-BINARY or REDDIT-MULTI-5K.
+        data: Folder of local copies, or the zip file or folder of this set. Defaults to the
+            environment variable ``MPSN_DATA``.
+
+    Example:
+        >>> mpsn.datasets.TU("PROTEINS")  # doctest: +SKIP
+        TUDataset(PROTEINS, 1113 graphs in 2 classes, 3 features, counts=(43471, 81044, 30501))
+    """
+    if name not in SETS:
+        raise MPSNError(
+            f"Expected the name of a set among {', '.join(SETS)}, got {name!r}."
+            f"{did_you_mean(name, SETS)}"
+        )
+    known = SETS[name]
+    members = read_members(name, find_source(name, data), known.features == "labels")
+    return assemble(name, lift(parse(name, members), known))
+
+
+def find_source(name: str, data: str | os.PathLike[str] | None, known: TUSet | None = None) -> Path:
+    """Return the folder or zip file of a set: the one given, a local copy, or a download.
+
+    A download is checked against ``known``, which defaults to the entry of :data:`SETS`.
+    """
+    if data is not None and (Path(data).suffix == ".zip" or holds(Path(data), name)):
+        return Path(data)
+    folder = data or os.environ.get("MPSN_DATA")
+    if folder and (path := Path(folder) / "tu" / name).is_dir():
+        return path
+    check = partial(_verify, name, known or SETS[name])
+    return locate(f"tu/{name}.zip", f"{SOURCE}/{name}.zip", check, data)
+
+
+def _verify(name: str, known: TUSet, content: bytes) -> None:
+    """Raise unless a download holds the graphs of the set."""
+    union = lift(parse(name, read_members(name, content, known.features == "labels")), known)
+    assert union.y is not None
+    wanted: object = known.checksum
+    found: object = fingerprint(union)
+    if not wanted:
+        triangles = union.ptr(2).diff().double()
+        spread = (round(triangles.mean().item(), 1), triangles.quantile(0.5).item())
+        wanted = (known.graphs, known.classes, known.triangles)
+        found = (union.num_complexes, int(union.y.max()) + 1, spread)
+    if found != wanted:
+        raise FileError(
+            f"Expected graphs with {'checksum' if known.checksum else 'counts'} {wanted} in "
+            f"{SOURCE}/{name}.zip, got {found}; the collection has changed or the download is "
+            f"broken. To use it anyway, put it at DIR/tu/{name}.zip, then pass data=DIR or set "
+            f"MPSN_DATA=DIR."
+        )
+
+
+def fingerprint(union: SimplicialComplex) -> str:
+    """Return a checksum of the content of a set: sizes, edges, classes and kinds of vertices."""
+    digest = hashlib.sha256()
+    for part in (union.ptr(0), union.faces(1), union.y, union.x[0]):
+        assert part is not None
+        digest.update(part.numpy().astype("<i8").tobytes())
+    return digest.hexdigest()[:32]
+
+
+def lift(raw: RawGraphs, known: TUSet) -> SimplicialComplex:
+    """Lift all graphs at once; x[0] is the kind of each vertex, (n_0, 1) int64, from 0.
+
+    The disjoint union of the graphs is one graph; its complex, cut where the graphs begin, is the
+    disjoint union of theirs.
+    """
+    n, graphs = len(raw.owner), len(raw.classes)
+    K = clique_complex((raw.edges.T, n), max_dim=2)
+    starts = torch.from_numpy(np.searchsorted(raw.owner, np.arange(graphs + 1)))
+    kinds = torch.zeros(n, dtype=torch.int64)
+    if known.features == "degrees":
+        kinds = _ranks(torch.bincount(K.faces(1).reshape(-1), minlength=n))
+    elif raw.labels is not None:
+        kinds = _ranks(torch.from_numpy(raw.labels))
+    parts = {"x_0": kinds[:, None], "y": _ranks(torch.from_numpy(raw.classes))}
+    for k in range(K.dim + 1):
+        parts[f"ptr_{k}"] = torch.searchsorted(K.simplices(k)[:, 0].contiguous(), starts)
+    parts |= {f"faces_{k}": K.faces(k) for k in range(1, K.dim + 1)}
+    return from_parts({**parts, "y_ptr": torch.arange(graphs + 1)}, check=False)
+
+
+def _ranks(values: Tensor) -> Tensor:
+    ranks: Tensor = torch.unique(values, return_inverse=True)[1]
+    return ranks
+
+
+def assemble(name: str, union: SimplicialComplex) -> TUDataset:
+    """Return the data set of a lifted union, with features in all dimensions."""
+    y, kinds = union.y, union.x[0]
+    assert y is not None
+    assert kinds is not None
+    width = int(kinds.max()) + 1
+    x = [_shares(kinds[:, 0][union.simplices(k)], width) for k in range(3)]
+    return TUDataset(name, ComplexDataset(union.replace(x=x)), y, int(y.max()) + 1, width)
+
+
+def _shares(kinds: Tensor, width: int) -> Tensor:
+    """Return the mean of one-hot rows: the share of each kind among the vertices of a simplex."""
+    out = torch.from_numpy(np.zeros((len(kinds), width), np.float32))  # numpy gets larger pages
+    return out.scatter_add_(1, kinds, torch.full(kinds.shape, 1 / kinds.shape[1]))  # (n_k, F)
+
+
+SETS = {
+    "PROTEINS": TUSet("labels", 1113, 2, (27.4, 21), "ae8e482ada025272eb0681d10740d421"),
+    "NCI1": TUSet("labels", 4110, 2, (0.05, 0), "1b3c2ff8dac6bbc6d0b02d47155baf13"),
+    "IMDB-BINARY": TUSet("degrees", 1000, 2, (392.0, 119.5), "cec19a5be37f4f6cd00568823ff2f26d"),
+    "IMDB-MULTI": TUSet("degrees", 1500, 3, (305.9, 56), "46638a129bb6870ee9b781f8652e1a0b"),
+    "REDDIT-BINARY": TUSet("constant", 2000, 2, (24.8, 11), "7cc9696b23c67deebaf95373f64b720b"),
+    "REDDIT-MULTI-5K": TUSet("constant", 4999, 5, (21.8, 11)),
+}
