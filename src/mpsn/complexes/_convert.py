@@ -1,4 +1,4 @@
-"""To and from what people already have: lists of simplices, graphs, gudhi."""
+"""Conversion from and to other formats: lists of simplices, graphs, gudhi."""
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
@@ -34,7 +34,9 @@ def from_simplices(
                 f"write a vertex v as [v]."
             ) from error
     if 0 in given:
-        raise ComplexError("Expected simplices with at least one vertex, got an empty one.")
+        raise ComplexError(
+            "Expected simplices with at least one vertex, got an empty one; drop it."
+        )
     tables = {size: _vertex_table(rows) for size, rows in given.items()}
     largest = max((int(rows.max()) for rows in tables.values()), default=-1)
     n = largest + 1 if num_vertices is None else as_int(num_vertices, "num_vertices")
@@ -64,7 +66,7 @@ def _vertex_table(rows: list[Sequence[int]]) -> Tensor:
 
 
 def close_under_faces(tables: dict[int, Tensor], size: int) -> list[Tensor]:
-    """Return the face tables of the closure of vertex tables, keyed by simplices' sizes."""
+    """Return the face tables of the closure of vertex tables, which are keyed by their width."""
     faces: list[Tensor] = []
     above = torch.zeros((0, size + 1), dtype=torch.int64)
     while size > 1:
@@ -80,7 +82,7 @@ def close_under_faces(tables: dict[int, Tensor], size: int) -> list[Tensor]:
 
 
 def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor]) -> Any:
-    """Build the union whose tables were made from clean graphs, and bring their data along."""
+    """Build the union with given face tables, and the features and labels of clean graphs."""
     from mpsn.complexes.simplicial import SimplicialComplex
 
     graphs, where = clean.graphs, clean.edges.device
@@ -93,19 +95,14 @@ def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor
         y, y_ptr = y.to(where), torch.tensor([0, *rows], device=where).cumsum(0)
     labels: tuple[Hashable, ...] | None = None
     if any(graph.labels is not None for graph in graphs):
-        labels = tuple(
-            name for graph in graphs for name in (graph.labels or range(graph.num_nodes))
-        )
+        labels = tuple(name for g in graphs for name in (g.labels or range(g.num_nodes)))
+    x = None if x is None else x.to(where)
+    attr = None if attr is None else attr.to(where)[clean.first]
     return SimplicialComplex._of_tables(
         faces,
         ptr,
         num_vertices=sum(graph.num_nodes for graph in graphs),
-        x=[
-            None if x is None else x.to(where),
-            None if attr is None else attr.to(where)[clean.first],
-        ]
-        if x is not None or attr is not None
-        else (),
+        x=() if x is None and attr is None else (x, attr),
         y=y,
         y_ptr=y_ptr,
         labels=labels,
@@ -120,7 +117,7 @@ def _together(parts: list[Tensor | None], name: str) -> Tensor | None:
     if len(given) < len(parts) or len(shapes) > 1:
         raise ComplexError(
             f"Expected {name} of one width and type in all graphs or in none, got it in "
-            f"{len(given)} of {len(parts)} graphs, in {len(shapes)} kinds."
+            f"{len(given)} of {len(parts)} graphs, in {len(shapes)} kinds; convert or drop it."
         )
     return torch.cat(given)
 

@@ -39,12 +39,11 @@ def skeleton(K: C, d: int) -> C:
 
 
 def subcomplex(K: C, cells: Mapping[int, Tensor]) -> C:
-    """Return the complex of some cells and all their faces, with everything they carry.
+    """Return the complex of selected cells and all their faces, with features and labels.
 
     Args:
         K: The complex.
-        cells: For any dimension k, the k-cells to keep: a boolean mask (n_k,) or their numbers.
-            Others are kept only if they are faces of those.
+        cells: For any dimension k, the k-cells to keep: a boolean mask (n_k,) or their indices.
 
     Example:
         >>> K = mpsn.clique_complex(nx.complete_graph(4))
@@ -59,7 +58,7 @@ def subcomplex(K: C, cells: Mapping[int, Tensor]) -> C:
         incidence = K.incidence(k)
         kept[k - 1][incidence.face[kept[k][incidence.cell]]] = True
     rows = [mask.nonzero()[:, 0] for mask in kept]
-    number = [mask.cumsum(0) - 1 for mask in kept]  # of a cell among those kept
+    number = [mask.cumsum(0) - 1 for mask in kept]  # new index of each kept cell
     incidences = []
     for k in range(1, K.dim + 1):
         B = select(K.incidence(k), rows[k], len(rows[k - 1]))

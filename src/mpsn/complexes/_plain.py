@@ -1,9 +1,9 @@
 """Sums over an incidence in torch's own operations: for compilers, tracers and integers.
 
 The same sums as those of :class:`~mpsn.complexes.Incidence`, without lists of co-faces. Entries
-come as a list: one tensor (n, ...) per column of a face table, or one (nnz, ...) where the number
-of faces varies, so that a compiler can fuse what is done to a column. Where totals are shared and
-one's own share is taken off, single precision is added up in double.
+are a list: one tensor (n, ...) per column of a face table, so that a compiler can fuse operations
+on a column, or one (nnz, ...) if the number of faces varies. Where a cell's own share is subtracted
+from a total, single precision is accumulated in double.
 """
 
 from collections.abc import Sequence
@@ -136,7 +136,7 @@ def _read(h: Tensor, *indices: Tensor) -> Entries:
 
 
 class _Read(torch.autograd.Function):
-    """Rows of h for a compiler, with a derivative that is added up in one place, and settles."""
+    """Rows of h for a compiler, with a gradient that is summed in one tensor and settled."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, *indices: Tensor) -> tuple[Tensor, ...]:
@@ -158,10 +158,10 @@ def _settled(sums: Tensor) -> Tensor:
 
 @torch.library.custom_op("mpsn::settle", mutates_args=())
 def settle(sums: Tensor) -> Tensor:
-    """Return a copy, behind a wall that the compiler does not look through.
+    """Return a copy by an operator that is opaque to the compiler.
 
-    Inductor (seen in torch 2.13 on CPU) may fuse an element-wise reader of a sum with other work
-    and schedule both before the additions: silently wrong numbers. A reader of the copy waits.
+    Inductor (torch 2.13 on CPU) may otherwise fuse an element-wise reader of a sum with other work
+    and schedule both before the additions, with silently wrong results.
     """
     return sums.clone()
 
