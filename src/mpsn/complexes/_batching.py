@@ -248,20 +248,30 @@ def take(union: C, table: Tensor, index: Tensor) -> C:
     first, last = totals[0], sum(totals[:depth])
     down = torch.split(moved[owner[first:last] - many], totals[1:depth])  # of the faces
 
-    nothing = rows[0][:0]
-    labels = None
-    if union._labels is not None:
-        labels = tuple(union._labels[i] for i in rows[0].tolist())
-    return union._trusted(
-        [select(B, rows[k + 1], totals[k], down[k]) for k, B in enumerate(union._incidences)],
-        ptr[:depth].unbind(),
-        num_vertices=first,
+    B = [select(B, rows[k + 1], totals[k], down[k]) for k, B in enumerate(union._incidences)]
+    y, y_ptr = (None, None) if union._y is None else (union._y[rows[depth]], ptr[depth])
+    return rebuild(union, B, ptr[:depth].unbind(), rows[:depth], y, y_ptr)
+
+
+def rebuild(
+    K: C,
+    incidences: Sequence[Incidence],
+    ptr: Sequence[Tensor],
+    rows: Sequence[Tensor],
+    y: Tensor | None,
+    y_ptr: Tensor | None,
+) -> C:
+    """Return a complex of the cells ``rows`` of each dimension, with features and vertex labels."""
+    return K._trusted(
+        incidences,
+        ptr,
+        num_vertices=len(rows[0]),
         x=[
-            None if x is None else x[rows[k] if k < depth else nothing]
-            for k, x in enumerate(union._x)
+            None if x is None else x[rows[k]] if k < len(rows) else x[:0]
+            for k, x in enumerate(K._x)
         ],
-        y=None if union._y is None else union._y[rows[depth]],
-        y_ptr=None if union._y is None else ptr[depth],
-        orientation=[None if s is None else s[rows[k]] for k, s in enumerate(union._orientation)],
-        labels=labels,
+        y=y,
+        y_ptr=y_ptr,
+        orientation=[None if s is None else s[rows[k]] for k, s in enumerate(K._orientation)],
+        labels=None if K._labels is None else tuple(K._labels[i] for i in rows[0].tolist()),
     )

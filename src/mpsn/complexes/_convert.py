@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 def from_simplices(
     simplices: Iterable[Collection[int]], num_vertices: int | None = None
 ) -> "SimplicialComplex":
-    """Build the complex of the given simplices and all their faces."""
+    """Build the complex of the given simplices and all their faces.
+
+    Args:
+        simplices: Vertex lists of any sizes, in any order; duplicates are allowed.
+        num_vertices: Number of vertices, including isolated ones. Defaults to one more than the
+            largest vertex.
+
+    Example:
+        >>> SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
+        SimplicialComplex(dim=2, counts=(4, 4, 1))
+    """
     from mpsn.complexes.simplicial import SimplicialComplex
 
     given: dict[int, list[Sequence[int]]] = defaultdict(list)
@@ -123,7 +133,10 @@ def _together(parts: list[Tensor | None], name: str) -> Tensor | None:
 
 
 def from_graph(graph: object) -> "SimplicialComplex":
-    """Build the 1-dimensional complex of a graph."""
+    """Build the 1-dimensional complex of a graph.
+
+    See :func:`mpsn.clique_complex` for the supported kinds of graphs, and to add cliques.
+    """
     clean = clean_graphs([graph])
     edge_ptr = torch.tensor([0, len(clean.edges)], device=clean.ptr.device)
     out: SimplicialComplex = complex_of(clean, [clean.edges.flip(1)], [clean.ptr, edge_ptr])
@@ -131,7 +144,7 @@ def from_graph(graph: object) -> "SimplicialComplex":
 
 
 def from_gudhi(tree: Any) -> "SimplicialComplex":
-    """Build from a gudhi ``SimplexTree``."""
+    """Build from a gudhi ``SimplexTree``; its vertex numbers become ``vertex_labels``."""
     given: dict[int, list[list[int]]] = defaultdict(list)
     for simplex, _ in tree.get_simplices():
         given[len(simplex)].append(simplex)

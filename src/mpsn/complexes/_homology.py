@@ -93,8 +93,9 @@ def _rank_of_coboundary(
                 inverse = _power(value, PRIME - 2)
                 need = used + 1 + len(heap)
                 if need > stored.size:
-                    stored = _grow(stored, need)
-                    stored_values = _grow(stored_values, need)
+                    more = np.empty(max(need, stored.size), np.int64)
+                    stored = np.concatenate((stored, more))
+                    stored_values = np.concatenate((stored_values, more))
                 column_of[low], start[low] = column, used
                 acc[low] = 0
                 stored[used], stored_values[used] = low, 1
@@ -127,13 +128,6 @@ def _power(base: int, exponent: int) -> int:
         base = base * base % PRIME
         exponent >>= 1
     return result
-
-
-@numba.njit(cache=True)
-def _grow(array: NDArray[np.int64], need: int) -> NDArray[np.int64]:
-    larger = np.empty(max(need, 2 * array.size), np.int64)
-    larger[: array.size] = array
-    return larger
 
 
 def hodge_decomposition(K: "Complex", k: int, cochain: Tensor) -> HodgeParts:

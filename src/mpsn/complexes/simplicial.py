@@ -1,6 +1,6 @@
 """Simplicial complexes, stored as dense face tables."""
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -119,33 +119,9 @@ class SimplicialComplex(Complex):
         return torch.cat([below[table[:, k]], below[table[:, 0], -1:]], dim=1)
 
     permute = _symmetries.permute
-
-    @classmethod
-    def from_simplices(
-        cls, simplices: Iterable[Collection[int]], num_vertices: int | None = None
-    ) -> "SimplicialComplex":
-        """Build the complex of the given simplices and all their faces.
-
-        Args:
-            simplices: Vertex lists of any sizes, in any order; duplicates are allowed.
-            num_vertices: Number of vertices, including isolated ones. Defaults to one more than the
-                largest vertex.
-        """
-        return _convert.from_simplices(simplices, num_vertices)
-
-    @classmethod
-    def from_graph(cls, graph: object) -> "SimplicialComplex":
-        """Build the 1-dimensional complex of a graph.
-
-        See :func:`mpsn.clique_complex` for the supported kinds of graphs, and to add cliques.
-        """
-        return _convert.from_graph(graph)
-
-    @classmethod
-    def from_gudhi(cls, tree: Any) -> "SimplicialComplex":
-        """Build from a gudhi ``SimplexTree``; its vertex numbers become ``vertex_labels``."""
-        return _convert.from_gudhi(tree)
-
+    from_simplices = staticmethod(_convert.from_simplices)
+    from_graph = staticmethod(_convert.from_graph)
+    from_gudhi = staticmethod(_convert.from_gudhi)
     to_simplices = _convert.to_simplices
     to_pyg = _convert.to_pyg
     to_gudhi = _convert.to_gudhi

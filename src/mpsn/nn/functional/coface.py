@@ -13,12 +13,7 @@ from mpsn.errors import LayerError
 from mpsn.nn.functional import _coface_cuda
 
 Activation = Callable[[Tensor], Tensor]
-KINDS = {
-    torch.nn.ELU: "elu",
-    torch.nn.Identity: "id",
-    torch.nn.ReLU: "relu",
-    torch.nn.Tanh: "tanh",
-}
+KINDS = {torch.nn.ELU: "elu", torch.nn.Identity: "id", torch.nn.ReLU: "relu", torch.nn.Tanh: "tanh"}
 
 
 def split_linear(parts: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -> list[Tensor]:
