@@ -193,9 +193,9 @@ class MPSNConv(torch.nn.Module):
     def _aggregate(self, message: Tensor, receiver: Tensor, count: int) -> Tensor:
         if message.shape[0]:
             out: Tensor = self.aggr(message, receiver, dim_size=count, dim=0)
-            heard = torch.zeros(count, dtype=torch.bool, device=out.device)
-            heard[receiver] = True
-            return torch.where(heard.view(-1, *(1,) * (out.dim() - 1)), out, 0)
+            has_sender = torch.zeros(count, dtype=torch.bool, device=out.device)
+            has_sender[receiver] = True
+            return torch.where(has_sender.view(-1, *(1,) * (out.dim() - 1)), out, 0)
         # Some of PyG's aggregations fail on zero rows; infer the shape from one row.
         row, first = message.new_zeros((1, *message.shape[1:])), receiver.new_zeros(1)
         like: Tensor = self.aggr(row, first, dim_size=1, dim=0)

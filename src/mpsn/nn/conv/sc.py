@@ -9,7 +9,7 @@ from mpsn.complexes import Incidence, SimplicialComplex
 from mpsn.complexes._sparse import rows
 from mpsn.nn._checks import Activation, activation, cochains
 
-ROADS = ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2))  # (to, from)
+MAPS = ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2))  # (to, from)
 
 
 class SCConv(torch.nn.Module):
@@ -61,7 +61,7 @@ class SCConv(torch.nn.Module):
         self.weights = torch.nn.ModuleDict(
             {
                 f"{to}{from_}": torch.nn.Linear(in_channels, out_channels, bias=False)
-                for to, from_ in ROADS
+                for to, from_ in MAPS
             }
         )
         self.act = activation(act)
