@@ -208,7 +208,7 @@ def test_damaged_files_are_refused(tmp_path):
     [
         ({"faces_1": np.array([[9, 0]])}, "not closed under faces"),
         ({"ptr_0": np.array([0, 9, 6])}, "offsets of dimension 0"),
-        ({"ptr_1": np.array([0, 3, 5])}, "stay inside each complex"),
+        ({"ptr_1": np.array([0, 3, 5])}, "the same complex of the union"),
         ({"x_0": np.full((6, 2), np.nan)}, "NaN"),
         ({"y_ptr": np.array([0, 1])}, "offsets|length"),
         ({"meta": np.array('{"format": 2}')}, "format 1"),

@@ -129,7 +129,7 @@ def test_survives_torch_compile():
         ([[[3, 0]]], "indices from 0 to 3; the complex is not closed"),
         ([[[-1, 0]]], "indices from -1 to 0"),
         ([[[0, 1]]], "ascending order"),
-        ([[[1, 1]]], "ascending order, none twice"),
+        ([[[1, 1]]], "distinct vertices in ascending order"),
         ([[[1, 0], [1, 0]]], "every simplex once, got repeated rows in face table 1"),
         ([TRIANGLE[0][:2], [[1, 1, 0]]], "closed"),
         ([TRIANGLE[0], [[0, 1, 2]]], "closed: column i omits vertex i, got row 0"),

@@ -7,11 +7,4 @@ from mpsn.complexes._packed import ComplexDataset
 from mpsn.complexes.incidence import Incidence
 from mpsn.complexes.simplicial import SimplicialComplex
 
-__all__ = [
-    "Adjacency",
-    "ComplexDataset",
-    "HodgeParts",
-    "Incidence",
-    "SimplicialComplex",
-    "collate",
-]
+__all__ = ["Adjacency", "ComplexDataset", "HodgeParts", "Incidence", "SimplicialComplex", "collate"]

@@ -1,4 +1,4 @@
-"""Disjoint unions: many complexes as one, taken apart again, and picked from by index."""
+"""Disjoint unions of complexes: collating, splitting, and selecting by index."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, pairwise
@@ -22,12 +22,12 @@ C = TypeVar("C", bound="Complex")
 def collate(complexes: "Iterable[Complex]") -> "Complex":
     """Return the disjoint union of complexes, which is itself a complex.
 
-    Complexes of different dimension mix. Unions are taken in as the complexes they consist of.
-    Features must agree in width, and be there for all complexes or for none that has simplices of
-    that dimension. Vertex labels are kept if all complexes have them.
+    Complexes may differ in dimension. Unions count as the complexes they consist of. Features must
+    have the same width, and be present in all complexes with cells of that dimension or in none.
+    Vertex labels are kept if all complexes have them.
 
     Args:
-        complexes: Any number of complexes on one device; none gives the empty union.
+        complexes: Any number of complexes on one device; an empty list gives the empty union.
 
     Example:
         >>> triangle = SimplicialComplex.from_simplices([[0, 1, 2]])
@@ -55,13 +55,8 @@ def collate(complexes: "Iterable[Complex]") -> "Complex":
         return SimplicialComplex._trusted((), [torch.zeros(1, dtype=torch.int64)])
     check_same_device([K._ptr[0] for K in complexes])
     dim = max(K.dim for K in complexes)
-    starts = [[0, *accumulate(K.count(k) for K in complexes)] for k in range(dim + 1)]
-    ptr = [
-        _join_offsets(
-            [K.ptr(k) for K in complexes], starts[k] if k <= dim else [0] * len(complexes)
-        )
-        for k in range(max(1, dim + 1))
-    ]
+    starts = [[0, *accumulate(K.count(k) for K in complexes)] for k in range(max(1, dim + 1))]
+    ptr = [_join_offsets([K.ptr(k) for K in complexes], start) for k, start in enumerate(starts)]
     y, y_ptr = _join_labels(complexes)
     return complexes[0]._trusted(
         [
@@ -106,7 +101,8 @@ def _join_features(complexes: "Sequence[Complex]", k: int) -> Tensor | None:
     if len({(x.shape[1], x.dtype) for x in present}) > 1:
         kinds = sorted({f"{x.shape[1]} of {x.dtype}" for x in present})
         raise ComplexError(
-            f"Expected x[{k}] of one width and type in all complexes, got {', '.join(kinds)}."
+            f"Expected x[{k}] of one width and type in all complexes, got {', '.join(kinds)}; "
+            f"convert them with replace(x=...)."
         )
     return torch.cat(present) if present else None
 
@@ -118,7 +114,7 @@ def _join_labels(complexes: "Sequence[Complex]") -> tuple[Tensor | None, Tensor 
     if len(given) < len(complexes):
         raise ComplexError(
             f"Expected labels y in all complexes or in none, got them in {len(given)} "
-            f"of {len(complexes)}."
+            f"of {len(complexes)}; add them with replace(y=...)."
         )
     kinds = sorted({f"{tuple(y.shape[1:])} of {y.dtype}" for y in given})
     if len(kinds) > 1:
@@ -141,7 +137,7 @@ def _join_names(complexes: "Sequence[Complex]") -> tuple[Hashable, ...] | None:
 
 
 def label_offsets(y: Tensor, complexes: int, vertices: int, ptr: Sequence[Tensor]) -> Tensor:
-    """Return which rows of ``y`` belong to which complex: one each, or one per vertex."""
+    """Return the offsets of the rows of ``y`` of each complex: one each, or one per vertex."""
     rows = y.shape[0]
     if complexes == 1:
         return torch.tensor([0, rows], device=y.device)
@@ -156,7 +152,7 @@ def label_offsets(y: Tensor, complexes: int, vertices: int, ptr: Sequence[Tensor
 
 
 def to_list(union: "Complex") -> "list[Complex]":
-    """Take a union apart into the complexes it consists of; they share no memory with it."""
+    """Split a union into its complexes, which share no memory with it."""
     depth = len(union._ptr)
     cuts = torch.stack(union._ptr, dim=1)  # (complexes + 1, depth)
     sizes = cuts.diff(dim=0)
@@ -168,7 +164,7 @@ def to_list(union: "Complex") -> "list[Complex]":
         pairs = torch.stack([torch.zeros_like(rows_of), rows_of], dim=1)
         y_ptr = [pair.clone() for pair in pairs]
     single = torch.stack([torch.zeros_like(sizes), sizes], dim=2)  # (complexes, depth, 2)
-    entries = [_entry_cuts(union, k) for k in range(1, depth)]
+    entries = [union.incidence(k).offsets[union.ptr(k)].tolist() for k in range(1, depth)]
     out = []
     rows = cuts.tolist()
     for i, (start, stop) in enumerate(pairwise(rows)):
@@ -196,17 +192,10 @@ def to_list(union: "Complex") -> "list[Complex]":
     return out
 
 
-def _entry_cuts(union: "Complex", k: int) -> list[int]:
-    """Return where the entries of each complex start in an incidence of a union."""
-    B = union.incidence(k)
-    found: list[int] = B.offsets[union.ptr(k)].tolist()
-    return found
-
-
 def _slice(
     B: Incidence, entries: slice, cells: slice, start: list[int], stop: list[int], k: int
 ) -> Incidence:
-    """Return the part of an incidence that belongs to one complex of a union."""
+    """Return the part of an incidence of a union that belongs to one complex."""
     face = B.face[entries] - start[k]
     ptr = None if B.ptr is None else B.ptr[cells.start : cells.stop + 1] - entries.start
     sign = None if B.sign is None else B.sign[entries].clone()
@@ -214,13 +203,9 @@ def _slice(
 
 
 def select(B: Incidence, rows: Tensor, count: int, down: Tensor | None = None) -> Incidence:
-    """Return the given cells of an incidence, in that order.
+    """Return an incidence of the cells ``rows`` only, with ``count`` cells below.
 
-    Args:
-        B: The incidence.
-        rows: Which cells.
-        count: Number of cells below afterwards.
-        down: By how much the numbers of the faces of each of the cells fall.
+    ``down``, one number per selected cell, is subtracted from the indices of its faces.
     """
     if B.width is not None:
         table = B.table[rows]
@@ -235,9 +220,9 @@ def select(B: Incidence, rows: Tensor, count: int, down: Tensor | None = None) -
 
 
 def cut_table(union: "Complex") -> Tensor:
-    """Return where the rows of each complex start, and how many they are, (2, D, complexes).
+    """Return the start and number of the rows of each complex, (2, D, complexes).
 
-    The D kinds of rows are the cells of each dimension, then the labels if there are any.
+    The D kinds of rows are the cells of each dimension, then the labels, if any.
     """
     kinds = union._ptr if union._y_ptr is None else (*union._ptr, union._y_ptr)
     cuts = torch.stack(kinds)  # (D, complexes + 1)
@@ -245,12 +230,9 @@ def cut_table(union: "Complex") -> Tensor:
 
 
 def take(union: C, table: Tensor, index: Tensor) -> C:
-    """Return the union of the complexes ``index`` of a union, in that order, by gathers alone.
+    """Return the union of the complexes ``index``, (B,) int64, which may repeat.
 
-    Args:
-        union: A disjoint union of complexes.
-        table: Its :func:`cut_table`.
-        index: Which ones, (B,) int64 on the device of the union; repeats are welcome.
+    ``table`` is the :func:`cut_table` of the union. There is no loop over complexes.
     """
     depth = len(union._ptr)
     old, sizes = table[:, :, index]  # (D, B)
@@ -259,28 +241,37 @@ def take(union: C, table: Tensor, index: Tensor) -> C:
     torch.cumsum(sizes, 1, out=ptr[:, 1:])
     totals: list[int] = ptr[:, -1].tolist()
 
-    # All kinds of rows in one go: row p of the whole belongs to (kind, complex) = owner[p].
+    # All kinds of rows at once: row p of the result belongs to (kind, complex) = owner[p].
     owner, found = ranges(old.reshape(-1), sizes.reshape(-1), sum(totals))
     rows = torch.split(found, totals)
-    moved = (old - ptr[:, :-1]).reshape(-1)  # how far the cells of each kind move down
+    moved = (old - ptr[:, :-1]).reshape(-1)  # decrease of the indices of each kind
     first, last = totals[0], sum(totals[:depth])
-    below = moved[owner[first:last] - many]  # of those one dimension below
-    down = torch.split(below, totals[1:depth])
+    down = torch.split(moved[owner[first:last] - many], totals[1:depth])  # of the faces
 
-    nothing = rows[0][:0]
-    labels = None
-    if union._labels is not None:
-        labels = tuple(union._labels[i] for i in rows[0].tolist())
-    return union._trusted(
-        [select(B, rows[k + 1], totals[k], down[k]) for k, B in enumerate(union._incidences)],
-        ptr[:depth].unbind(),
-        num_vertices=first,
+    B = [select(B, rows[k + 1], totals[k], down[k]) for k, B in enumerate(union._incidences)]
+    y, y_ptr = (None, None) if union._y is None else (union._y[rows[depth]], ptr[depth])
+    return rebuild(union, B, ptr[:depth].unbind(), rows[:depth], y, y_ptr)
+
+
+def rebuild(
+    K: C,
+    incidences: Sequence[Incidence],
+    ptr: Sequence[Tensor],
+    rows: Sequence[Tensor],
+    y: Tensor | None,
+    y_ptr: Tensor | None,
+) -> C:
+    """Return a complex of the cells ``rows`` of each dimension, with features and vertex labels."""
+    return K._trusted(
+        incidences,
+        ptr,
+        num_vertices=len(rows[0]),
         x=[
-            None if x is None else x[rows[k] if k < depth else nothing]
-            for k, x in enumerate(union._x)
+            None if x is None else x[rows[k]] if k < len(rows) else x[:0]
+            for k, x in enumerate(K._x)
         ],
-        y=None if union._y is None else union._y[rows[depth]],
-        y_ptr=None if union._y is None else ptr[depth],
-        orientation=[None if s is None else s[rows[k]] for k, s in enumerate(union._orientation)],
-        labels=labels,
+        y=y,
+        y_ptr=y_ptr,
+        orientation=[None if s is None else s[rows[k]] for k, s in enumerate(K._orientation)],
+        labels=None if K._labels is None else tuple(K._labels[i] for i in rows[0].tolist()),
     )

@@ -1,4 +1,4 @@
-"""Checks of what a user hands in, made once, when a complex is built."""
+"""Validation of user input, done once, when a complex is built."""
 
 import operator
 from collections.abc import Hashable, Sequence
@@ -18,7 +18,7 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def as_int(value: object, what: str) -> int:
-    """Return ``value`` as an integer ≥ 0, or say why it is none."""
+    """Return ``value`` as an integer >= 0."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError as error:
@@ -29,9 +29,9 @@ def as_int(value: object, what: str) -> int:
 
 
 def as_tensor(value: object, what: str) -> Tensor:
-    """Return numbers of any kind as a tensor, or say why they are none."""
+    """Return numbers of any kind as a tensor."""
     try:
-        if isinstance(value, np.ndarray):  # in a form that torch takes without a warning
+        if isinstance(value, np.ndarray):  # in a form that torch accepts without a warning
             value = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("="))
             value = value if value.flags.writeable else value.copy()
         return torch.as_tensor(value)
@@ -42,7 +42,7 @@ def as_tensor(value: object, what: str) -> Tensor:
 
 
 def as_index_table(table: object, width: int, what: str) -> Tensor:
-    """Return a copy of ``table`` as int64 of shape (n, width), or say why it is none."""
+    """Return a copy of ``table`` as int64 of shape (n, width)."""
     tensor = as_tensor(table, what)
     if tensor.numel() == 0 and tensor.dim() < 2:
         tensor = tensor.new_zeros((0, width), dtype=torch.int64)
@@ -57,7 +57,7 @@ def as_index_table(table: object, width: int, what: str) -> Tensor:
 
 
 def check_same_device(tensors: Sequence[Tensor]) -> None:
-    """Raise unless all tensors live on one device."""
+    """Raise unless all tensors are on one device."""
     devices = sorted({str(tensor.device) for tensor in tensors})
     if len(devices) > 1:
         raise ComplexError(
@@ -66,10 +66,9 @@ def check_same_device(tensors: Sequence[Tensor]) -> None:
 
 
 def check_face_tables(num_vertices: int, tables: Sequence[Tensor]) -> None:
-    """Raise unless the tables describe a simplicial complex in the documented layout.
+    """Raise unless the tables describe a simplicial complex, with face ``i`` omitting vertex ``i``.
 
-    Column ``i`` of a row must be the face that omits vertex ``i``. That holds exactly if the
-    faces of faces agree, ``d_i d_j = d_{j-1} d_i`` for ``i < j``, and the vertices ascend.
+    Equivalently, ``d_i d_j = d_{j-1} d_i`` for ``i < j``, and the vertices are sorted.
     """
     counts = [num_vertices, *(table.shape[0] for table in tables)]
     vertices = torch.arange(num_vertices, device=tables[0].device)[:, None] if tables else None
@@ -85,29 +84,24 @@ def check_face_tables(num_vertices: int, tables: Sequence[Tensor]) -> None:
             for j in range(1, k + 1):
                 for i in range(j):
                     bad = below[table[:, j], i] != below[table[:, i], j - 1]
-                    _refuse_rows(
-                        bad, table, f"face table {k} to be closed: column i omits vertex i"
-                    )
+                    _refuse(bad, table, f"face table {k} to be closed: column i omits vertex i")
         assert vertices is not None
         vertices = torch.cat([vertices[table[:, k]], vertices[table[:, 0]][:, -1:]], dim=1)
-        _refuse_rows(
-            (vertices[:, 1:] <= vertices[:, :-1]).any(dim=1),
-            table,
-            f"face table {k} to list the vertices of a simplex in ascending order, none twice",
-        )
+        bad = (vertices[:, 1:] <= vertices[:, :-1]).any(dim=1)
+        _refuse(bad, table, f"face table {k} to list distinct vertices in ascending order")
         if torch.unique(vertices, dim=0).shape[0] < vertices.shape[0]:
             raise ComplexError(
                 f"Expected every simplex once, got repeated rows in face table {k}; "
-                f"remove the repeats."
+                f"remove the duplicates."
             )
 
 
-def _refuse_rows(bad: Tensor, table: Tensor, expected: str) -> None:
+def _refuse(bad: Tensor, table: Tensor, expected: str) -> None:
     if bad.any():
         row = int(bad.nonzero()[0])
         raise ComplexError(
             f"Expected {expected}, got row {row}: {table[row].tolist()}; "
-            f"build it with SimplicialComplex.from_simplices to be safe."
+            f"build the complex with SimplicialComplex.from_simplices instead."
         )
 
 
@@ -119,7 +113,7 @@ def check_features(x: Sequence[Tensor | None], counts: Sequence[int]) -> None:
         expected = counts[k] if k < len(counts) else 0
         if features.dim() != 2 or features.shape[0] != expected:
             raise ComplexError(
-                f"Expected x[{k}] of shape ({expected}, F), one row per {k}-simplex, "
+                f"Expected x[{k}] of shape ({expected}, F), one row per {k}-cell, "
                 f"got {tuple(features.shape)}."
             )
         if not features.is_floating_point() or not features.numel():
@@ -133,7 +127,7 @@ def check_features(x: Sequence[Tensor | None], counts: Sequence[int]) -> None:
 
 
 def check_orientation(signs: Sequence[Tensor | None], counts: Sequence[int]) -> None:
-    """Raise unless the signs are ±1, one per simplex, and +1 on vertices."""
+    """Raise unless the signs are ±1, one per cell, and +1 on vertices."""
     for k, sign in enumerate(signs):
         if sign is None:
             continue
@@ -144,11 +138,13 @@ def check_orientation(signs: Sequence[Tensor | None], counts: Sequence[int]) -> 
                 f"got shape {tuple(sign.shape)}."
             )
         if k == 0 and bool((sign != 1).any()):
-            raise ComplexError("Expected +1 on every vertex: vertices have no orientation to flip.")
+            raise ComplexError(
+                "Expected +1 on every vertex, got -1: vertices have no orientation to flip."
+            )
 
 
 def check_offsets(ptr: Sequence[Tensor], counts: Sequence[int], tables: Sequence[Tensor]) -> None:
-    """Raise unless the offsets cut a union into complexes that do not touch each other."""
+    """Raise unless the offsets split a union into disjoint complexes."""
     for k, offsets in enumerate(ptr):
         steps = offsets.tolist()
         if (
@@ -159,28 +155,29 @@ def check_offsets(ptr: Sequence[Tensor], counts: Sequence[int], tables: Sequence
             or any(b < a for a, b in pairwise(steps))
         ):
             raise ComplexError(
-                f"Expected offsets of dimension {k} that rise from 0 to the number of simplices."
+                f"Expected offsets of dimension {k} to rise from 0 to the number of cells, got "
+                f"{steps!s:.60}."
             )
     for k, table in enumerate(tables, start=1):
         owner = torch.repeat_interleave(ptr[k].diff())
         owner_below = torch.repeat_interleave(ptr[k - 1].diff())
         if bool((owner_below[table] != owner[:, None]).any()):
             raise ComplexError(
-                f"Expected face table {k} to stay inside each complex of the union, "
-                f"got a simplex with a face in another one."
+                f"Expected cells and their faces in the same complex of the union, got a face in "
+                f"another complex in face table {k}."
             )
 
 
 def check_labels(labels: Sequence[Hashable], vertices: int) -> None:
-    """Raise unless every vertex has a name of its own."""
+    """Raise unless every vertex has a distinct label."""
     if len(labels) != vertices:
         raise ComplexError(f"Expected {vertices} vertex labels, got {len(labels)}.")
     if len(set(labels)) < len(labels):
-        raise ComplexError("Expected a different label for every vertex, got some twice.")
+        raise ComplexError("Expected a different label for every vertex, got duplicates.")
 
 
 def as_mask(given: object, n: int, k: int, device: torch.device) -> Tensor:
-    """Return the k-cells that a mask or a list of numbers names as a new mask (n,)."""
+    """Return a new mask (n,) of the k-cells that a mask or a list of indices selects."""
     out = torch.zeros(n, dtype=torch.bool, device=device)
     if given is None:
         return out
@@ -209,7 +206,10 @@ def check_incidence(B: "Incidence") -> None:
             f"{tuple(face.shape)}; flatten a face table."
         )
     if (B.width is None) == (ptr is None):
-        raise ComplexError("Expected either width, where cells have equally many faces, or ptr.")
+        got = "neither" if ptr is None else "both"
+        raise ComplexError(
+            f"Expected width or ptr, got {got}; use width if all cells have equally many faces."
+        )
     if B.width is not None and (B.width < 1 or len(face) % B.width):
         raise ComplexError(
             f"Expected entries in rows of width {B.width} >= 1, got {len(face)} entries."
@@ -228,7 +228,7 @@ def check_incidence(B: "Incidence") -> None:
         )
     if sign is None and B.width is None and len(face):
         raise ComplexError(
-            "Expected a sign for each entry where the number of faces varies, got none."
+            "Expected a sign for each entry if the number of faces varies, got none; pass sign."
         )
     if sign is not None and (sign.shape != face.shape or not bool((sign.abs() == 1).all())):
         raise ComplexError(

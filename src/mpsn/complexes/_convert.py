@@ -1,4 +1,4 @@
-"""To and from what people already have: lists of simplices, graphs, gudhi."""
+"""Conversion from and to other formats: lists of simplices, graphs, gudhi."""
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 def from_simplices(
     simplices: Iterable[Collection[int]], num_vertices: int | None = None
 ) -> "SimplicialComplex":
-    """Build the complex of the given simplices and all their faces."""
+    """Build the complex of the given simplices and all their faces.
+
+    Args:
+        simplices: Vertex lists of any sizes, in any order; duplicates are allowed.
+        num_vertices: Number of vertices, including isolated ones. Defaults to one more than the
+            largest vertex.
+
+    Example:
+        >>> SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
+        SimplicialComplex(dim=2, counts=(4, 4, 1))
+    """
     from mpsn.complexes.simplicial import SimplicialComplex
 
     given: dict[int, list[Sequence[int]]] = defaultdict(list)
@@ -34,7 +44,9 @@ def from_simplices(
                 f"write a vertex v as [v]."
             ) from error
     if 0 in given:
-        raise ComplexError("Expected simplices with at least one vertex, got an empty one.")
+        raise ComplexError(
+            "Expected simplices with at least one vertex, got an empty one; drop it."
+        )
     tables = {size: _vertex_table(rows) for size, rows in given.items()}
     largest = max((int(rows.max()) for rows in tables.values()), default=-1)
     n = largest + 1 if num_vertices is None else as_int(num_vertices, "num_vertices")
@@ -64,7 +76,7 @@ def _vertex_table(rows: list[Sequence[int]]) -> Tensor:
 
 
 def close_under_faces(tables: dict[int, Tensor], size: int) -> list[Tensor]:
-    """Return the face tables of the closure of vertex tables, keyed by simplices' sizes."""
+    """Return the face tables of the closure of vertex tables, which are keyed by their width."""
     faces: list[Tensor] = []
     above = torch.zeros((0, size + 1), dtype=torch.int64)
     while size > 1:
@@ -80,7 +92,7 @@ def close_under_faces(tables: dict[int, Tensor], size: int) -> list[Tensor]:
 
 
 def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor]) -> Any:
-    """Build the union whose tables were made from clean graphs, and bring their data along."""
+    """Build the union with given face tables, and the features and labels of clean graphs."""
     from mpsn.complexes.simplicial import SimplicialComplex
 
     graphs, where = clean.graphs, clean.edges.device
@@ -93,19 +105,14 @@ def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor
         y, y_ptr = y.to(where), torch.tensor([0, *rows], device=where).cumsum(0)
     labels: tuple[Hashable, ...] | None = None
     if any(graph.labels is not None for graph in graphs):
-        labels = tuple(
-            name for graph in graphs for name in (graph.labels or range(graph.num_nodes))
-        )
+        labels = tuple(name for g in graphs for name in (g.labels or range(g.num_nodes)))
+    x = None if x is None else x.to(where)
+    attr = None if attr is None else attr.to(where)[clean.first]
     return SimplicialComplex._of_tables(
         faces,
         ptr,
         num_vertices=sum(graph.num_nodes for graph in graphs),
-        x=[
-            None if x is None else x.to(where),
-            None if attr is None else attr.to(where)[clean.first],
-        ]
-        if x is not None or attr is not None
-        else (),
+        x=() if x is None and attr is None else (x, attr),
         y=y,
         y_ptr=y_ptr,
         labels=labels,
@@ -120,13 +127,16 @@ def _together(parts: list[Tensor | None], name: str) -> Tensor | None:
     if len(given) < len(parts) or len(shapes) > 1:
         raise ComplexError(
             f"Expected {name} of one width and type in all graphs or in none, got it in "
-            f"{len(given)} of {len(parts)} graphs, in {len(shapes)} kinds."
+            f"{len(given)} of {len(parts)} graphs, in {len(shapes)} kinds; convert or drop it."
         )
     return torch.cat(given)
 
 
 def from_graph(graph: object) -> "SimplicialComplex":
-    """Build the 1-dimensional complex of a graph."""
+    """Build the 1-dimensional complex of a graph.
+
+    See :func:`mpsn.clique_complex` for the supported kinds of graphs, and to add cliques.
+    """
     clean = clean_graphs([graph])
     edge_ptr = torch.tensor([0, len(clean.edges)], device=clean.ptr.device)
     out: SimplicialComplex = complex_of(clean, [clean.edges.flip(1)], [clean.ptr, edge_ptr])
@@ -134,7 +144,7 @@ def from_graph(graph: object) -> "SimplicialComplex":
 
 
 def from_gudhi(tree: Any) -> "SimplicialComplex":
-    """Build from a gudhi ``SimplexTree``."""
+    """Build from a gudhi ``SimplexTree``; its vertex numbers become ``vertex_labels``."""
     given: dict[int, list[list[int]]] = defaultdict(list)
     for simplex, _ in tree.get_simplices():
         given[len(simplex)].append(simplex)

@@ -1,4 +1,4 @@
-"""Graphs of every kind people have, as one: cleaned edges, offsets, features."""
+"""Reading of all supported kinds of graphs into one format with clean edges."""
 
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
@@ -20,7 +20,7 @@ from mpsn.errors import ComplexError, GraphError
 
 
 class Graph(NamedTuple):
-    """A graph as it came in, its ``edge_index`` (2, E) not cleaned yet."""
+    """A graph with its original ``edge_index`` (2, E), not yet cleaned."""
 
     edge_index: Tensor
     num_nodes: int
@@ -31,10 +31,10 @@ class Graph(NamedTuple):
 
 
 class CleanGraphs(NamedTuple):
-    """Many graphs as one disjoint union with clean edges.
+    """A disjoint union of graphs with clean edges.
 
-    ``edges`` is (E, 2) int64, each row ascending, rows in lexicographic order, none twice.
-    ``ptr`` says where the vertices of each graph start.
+    ``edges`` is (E, 2) int64, each row ascending, rows distinct and in lexicographic order. ``ptr``
+    holds the offsets of the vertices of each graph, ``first`` the first listing of each edge.
     """
 
     edges: Tensor
@@ -44,18 +44,14 @@ class CleanGraphs(NamedTuple):
 
 
 def as_graph(graph: object) -> Graph:
-    """Read a graph of any supported kind.
-
-    PyG ``Data``; a networkx graph with any hashable labels; a square scipy sparse matrix, whose
-    nonzero entries are edges; or a pair ``(edge_index, num_nodes)``.
-    """
+    """Read PyG ``Data``, a networkx graph, a sparse matrix, or ``(edge_index, num_nodes)``."""
     if isinstance(graph, Graph):
         return graph
     if isinstance(graph, tuple) and len(graph) == 2:
         return Graph(_edge_index(graph[0]), _num_nodes(graph[1]))
     if isinstance(graph, Data):
         if graph.edge_index is None:
-            raise GraphError("Expected PyG Data with edge_index, got none; set it, if only empty.")
+            raise GraphError("Expected PyG Data with edge_index, got none; it may be empty.")
         labels = graph.y if graph.y is None else as_tensor(graph.y, "y")
         labels = labels.reshape(1) if labels is not None and labels.dim() == 0 else labels
         return Graph(
@@ -119,11 +115,10 @@ def _features(x: Any, what: str) -> Tensor | None:
 
 
 def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = None) -> CleanGraphs:
-    """Read many graphs, check them, and clean their edges, all in one pass.
+    """Read and validate many graphs, and clean their edges, in one pass.
 
-    The rule: self-loops are dropped; every other edge counts once, undirected, however often and
-    in whichever direction it is listed. Isolated vertices stay. Of an edge's features, those of
-    its first listing count.
+    Self-loops are dropped, and directions and duplicates of edges are ignored. Isolated vertices
+    stay. The features of an edge are those of its first listing.
     """
     read = [as_graph(graph) for graph in graphs]
     sizes = [graph.edge_index.shape[1] for graph in read]
@@ -134,7 +129,7 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
         raise GraphError(f"Expected all graphs on one device, got {sorted(map(str, devices))}.")
     where = torch.device(device) if device else next(iter(devices), torch.device("cpu"))
     if where.type == "cuda" and not torch.cuda.is_available():
-        raise GraphError(f"Expected a device that is there, got {where} and no CUDA; use 'cpu'.")
+        raise GraphError(f"Expected an available device, got {where} without CUDA; use 'cpu'.")
     check_vertices(sum(nodes), where)
     ptr = torch.tensor([0, *nodes]).cumsum(0)
     if not read:
@@ -183,26 +178,26 @@ def _check_data(graphs: Sequence[Graph]) -> None:
         except ComplexError as error:
             where = f"Graph {i}: " if len(graphs) > 1 else ""
             names = str(error).replace("x[0]", "x").replace("x[1]", "edge_attr")
-            text = names.replace("0-simplex", "vertex").replace("1-simplex", "column of edge_index")
+            text = names.replace("0-cell", "vertex").replace("1-cell", "column of edge_index")
             raise GraphError(where + text) from error
 
 
 def _clean_by_sort(ends: Tensor, n: int, first: bool) -> tuple[Tensor, Tensor | None]:
     low, high = ends.min(dim=0).values, ends.max(dim=0).values
-    keep = low < high
+    keep, earliest = low < high, None
     key = (low * n + high)[keep]
-    if not first:
+    if first:
+        key, inverse = torch.unique(key, return_inverse=True)
+        listing = keep.nonzero().squeeze(1)
+        earliest = torch.full_like(key, ends.shape[1]).scatter_reduce(0, inverse, listing, "amin")
+    else:
         key = torch.unique(key)
-        return torch.stack([key // max(n, 1), key % max(n, 1)], dim=1), None
-    key, inverse = torch.unique(key, return_inverse=True)
-    listing = keep.nonzero().squeeze(1)
-    earliest = torch.full_like(key, ends.shape[1]).scatter_reduce(0, inverse, listing, "amin")
     return torch.stack([key // max(n, 1), key % max(n, 1)], dim=1), earliest
 
 
 @numba.njit(cache=True, nogil=True)
 def _clean(ends: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Sort the edges by counting, first by their larger end, then by the smaller; drop repeats."""
+    """Sort the edges by counting, by their larger end, then by the smaller; drop duplicates."""
     columns = ends.shape[1]
     low_ptr = np.zeros(n + 1, np.int64)
     high_ptr = np.zeros(n + 1, np.int64)

@@ -1,5 +1,6 @@
-"""Holes: Betti numbers, harmonic cochains, and the Hodge decomposition."""
+"""Homology: Betti numbers, harmonic cochains, and the Hodge decomposition."""
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 import numba
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
 
 PRIME = 2**31 - 1
-DENSE = 3000  # simplices up to which eigenvectors of a dense Laplacian are quicker
+DENSE = 3000  # cells up to which eigenvectors of a dense Laplacian are faster
 
 
 class HodgeParts(NamedTuple):
-    """A cochain as a sum of three orthogonal parts, each of its shape."""
+    """The three orthogonal parts that a cochain is the sum of, each of the same shape."""
 
     gradient: Tensor
     curl: Tensor
@@ -30,8 +31,8 @@ def betti_numbers(K: "Complex") -> tuple[int, ...]:
     r"""Return the Betti numbers :math:`\dim \ker L_k`, one per dimension.
 
     :math:`b_k = n_k - \operatorname{rank} B_k - \operatorname{rank} B_{k+1}`, with ranks by exact
-    sparse elimination of the coboundary modulo the prime 2³¹−1. That is the rank over the rational
-    numbers unless the complex has torsion of that very order.
+    sparse elimination of the coboundary modulo the prime 2³¹−1. These are the ranks over the
+    rational numbers unless the complex has torsion of exactly that order.
 
     Example:
         >>> SimplicialComplex.from_simplices([[0, 1], [1, 2], [0, 2]]).betti_numbers()
@@ -58,10 +59,9 @@ def _rank_of_coboundary(
     cleared: NDArray[np.bool_],
     n_above: int,
 ) -> tuple[int, NDArray[np.bool_]]:
-    """Reduce the columns of the coboundary matrix from the last; count the pivots.
+    """Reduce the columns of the coboundary from the last; return the rank and the pivots above.
 
-    A column whose simplex was a pivot one dimension below reduces to zero and is skipped
-    ("clearing"). Returned with the rank: which simplices above are pivots.
+    A column whose cell was a pivot one dimension below reduces to zero and is skipped ("clearing").
     """
     n = ptr.size - 1
     pivots = np.zeros(n_above, np.bool_)
@@ -81,9 +81,9 @@ def _rank_of_coboundary(
         for e in range(ptr[column], ptr[column + 1]):
             acc[entries[e]] = values[e] % PRIME
             queued[entries[e]] = True
-            _push(heap, entries[e])
+            heappush(heap, entries[e])
         while len(heap):
-            low = _pop(heap)
+            low = heappop(heap)
             queued[low] = False
             value = acc[low]
             if value == 0:
@@ -93,8 +93,9 @@ def _rank_of_coboundary(
                 inverse = _power(value, PRIME - 2)
                 need = used + 1 + len(heap)
                 if need > stored.size:
-                    stored = _grow(stored, need)
-                    stored_values = _grow(stored_values, need)
+                    more = np.empty(max(need, stored.size), np.int64)
+                    stored = np.concatenate((stored, more))
+                    stored_values = np.concatenate((stored_values, more))
                 column_of[low], start[low] = column, used
                 acc[low] = 0
                 stored[used], stored_values[used] = low, 1
@@ -114,7 +115,7 @@ def _rank_of_coboundary(
                 acc[at] = (acc[at] - value * stored_values[e]) % PRIME
                 if at != low and not queued[at]:
                     queued[at] = True
-                    _push(heap, at)
+                    heappush(heap, at)
     return rank, pivots
 
 
@@ -129,46 +130,11 @@ def _power(base: int, exponent: int) -> int:
     return result
 
 
-@numba.njit(cache=True)
-def _grow(array: NDArray[np.int64], need: int) -> NDArray[np.int64]:
-    larger = np.empty(max(need, 2 * array.size), np.int64)
-    larger[: array.size] = array
-    return larger
-
-
-@numba.njit(cache=True)
-def _push(heap: list[np.int64], item: np.int64) -> None:
-    heap.append(item)
-    i = len(heap) - 1
-    while i and heap[(i - 1) // 2] > item:
-        heap[i] = heap[(i - 1) // 2]
-        i = (i - 1) // 2
-    heap[i] = item
-
-
-@numba.njit(cache=True)
-def _pop(heap: list[np.int64]) -> np.int64:
-    top, item = heap[0], heap.pop()
-    n, i = len(heap), 0
-    if n == 0:
-        return top
-    while 2 * i + 1 < n:
-        child = 2 * i + 1
-        if child + 1 < n and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= item:
-            break
-        heap[i] = heap[child]
-        i = child
-    heap[i] = item
-    return top
-
-
 def hodge_decomposition(K: "Complex", k: int, cochain: Tensor) -> HodgeParts:
     r"""Split a k-cochain into gradient, curl and harmonic parts.
 
-    :math:`x = B_k^\top p + B_{k+1} q + h` with :math:`L_k h = 0`; the three are orthogonal. Solved
-    by conjugate gradients on the boundary matrices, never on their product.
+    :math:`x = B_k^\top p + B_{k+1} q + h` with :math:`L_k h = 0`; the three terms are orthogonal.
+    Computed by conjugate gradients on the boundary matrices, not on their product.
 
     Args:
         k: Dimension.
@@ -187,7 +153,9 @@ def hodge_decomposition(K: "Complex", k: int, cochain: Tensor) -> HodgeParts:
             f"got {cochain.dtype} of shape {tuple(cochain.shape)}."
         )
     if not torch.isfinite(cochain).all():
-        raise ComplexError("Expected a finite cochain, got NaN or infinity in it.")
+        raise ComplexError(
+            "Expected a finite cochain, got NaN or infinity; fill or drop the missing values."
+        )
     x = cochain.detach().to(torch.float64).reshape(K.count(k), -1)
     gradient, curl = torch.zeros_like(x), torch.zeros_like(x)
     if k > 0 and x.numel():
@@ -199,7 +167,7 @@ def hodge_decomposition(K: "Complex", k: int, cochain: Tensor) -> HodgeParts:
 
 
 def _project(A: Tensor, x: Tensor, tolerance: float = 1e-13) -> Tensor:
-    """Return the orthogonal projection of the columns of ``x`` on the image of sparse ``A``.
+    """Return the orthogonal projection of the columns of ``x`` onto the image of sparse ``A``.
 
     Conjugate gradients on the normal equations, until the residual is ``tolerance`` times ``x``.
     """
@@ -216,16 +184,16 @@ def _project(A: Tensor, x: Tensor, tolerance: float = 1e-13) -> Tensor:
         rr, before = (r * r).sum(0), rr
         d = r + torch.where(rr > goal, rr / before, 0.0) * d
     raise ComplexError(
-        f"Expected the Hodge decomposition to converge, it did not within {10 * len(p) + 10} "
-        f"steps; take the parts of a disconnected complex one by one."
+        f"Expected the Hodge decomposition to converge, got no convergence in {10 * len(p) + 10} "
+        f"steps; decompose the parts of a disconnected complex one by one."
     )
 
 
 def harmonic_basis(K: "Complex", k: int) -> Tensor:
     """Return an orthonormal basis of the harmonic k-cochains, (n_k, b_k) float64.
 
-    By eigenvectors where a dense matrix is small. Else the harmonic parts of b_k random cochains
-    (fixed seed), which span the space with probability one.
+    Small complexes use the eigenvectors of a dense matrix; larger ones the harmonic parts of b_k
+    random cochains (fixed seed), which span the space with probability one.
 
     Example:
         >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2], [0, 2]])
@@ -239,6 +207,6 @@ def harmonic_basis(K: "Complex", k: int) -> Tensor:
         return vectors[:, :betti]
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(K.count(k), betti, generator=generator, dtype=torch.float64).to(K.device)
-    for _ in range(2):  # the second pass wipes out what the first left of the other two parts
+    for _ in range(2):  # the second pass removes what the first left of the other two parts
         x = torch.linalg.qr(hodge_decomposition(K, k, x).harmonic).Q if betti else x
     return x

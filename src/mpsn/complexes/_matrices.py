@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def matrix_of(B: "Incidence", name: str, signed: bool) -> SparseRows | LeaveOneOut:
-    """Write down the matrix of a sum, named like the method of the incidence."""
+    """Return the matrix that computes a sum, named after the method of the incidence."""
     sign, n, nnz = B.signs if signed else None, len(B), len(B.face)
     entries = (torch.arange(nnz, device=B.face.device), B.offsets)
     if name in ("boundary", "coboundary", "gather"):
@@ -33,7 +33,7 @@ def matrix_of(B: "Incidence", name: str, signed: bool) -> SparseRows | LeaveOneO
 
 
 def senders(B: "Incidence", name: str) -> Tensor:
-    """Return how many senders every receiver of a sum has."""
+    """Return the number of senders of each receiver, the divisors of a mean."""
     if name == "coboundary":
         return B.degree
     sizes = B.offsets.diff()
@@ -45,8 +45,8 @@ def senders(B: "Incidence", name: str) -> Tensor:
 
 
 def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a sparse COO matrix from entries that are in row order already."""
-    with warnings.catch_warnings():  # torch 2.11 warns even those who say what they want
+    """Return a coalesced sparse COO matrix from entries sorted by row."""
+    with warnings.catch_warnings():  # torch 2.11 warns even if check_invariants is given
         warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled")
         return torch.sparse_coo_tensor(
             index, values, shape, check_invariants=False, is_coalesced=True

@@ -1,4 +1,4 @@
-"""How much memory a result may take."""
+"""Memory limits for results."""
 
 import psutil
 import torch
@@ -7,14 +7,14 @@ from mpsn.errors import TooLargeError
 
 
 def available_memory(device: torch.device) -> int:
-    """Return the bytes that a result may take: three quarters of the free memory."""
+    """Return the number of bytes that a result may use: three quarters of the free memory."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0] * 3 // 4)
     return int(psutil.virtual_memory().available * 3 // 4)
 
 
 def check_vertices(n: int, device: torch.device) -> None:
-    """Refuse numbers of vertices whose tables alone would not fit, before they are allocated."""
+    """Raise if tables for ``n`` vertices would not fit into memory, before allocating them."""
     most = available_memory(device) // 32
     if n > most:
         raise TooLargeError(

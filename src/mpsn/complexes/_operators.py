@@ -1,4 +1,4 @@
-"""Matrices and adjacencies, all read off the incidences."""
+"""Matrices and adjacencies, derived from the incidences."""
 
 import warnings
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -19,11 +19,10 @@ Kind = Literal["boundary", "coboundary", "lower", "upper"]
 
 
 class Adjacency(NamedTuple):
-    """Adjacent pairs, one per position: ``receiver`` hears from ``sender``.
+    """Adjacent pairs of cells, one per position: ``receiver`` receives from ``sender``.
 
-    ``receiver`` holds k-cells, ``sender`` what the kind of adjacency says, ``shared`` the cell
-    between them (the common co-face σ∪τ of an upper pair, the common face σ∩τ of a lower pair, None
-    otherwise) and ``sign`` their relative orientation ±1, as int8.
+    ``shared`` is the cell that connects them (the common co-face σ∪τ of an upper pair, the common
+    face σ∩τ of a lower pair, None otherwise) and ``sign`` their relative orientation ±1, as int8.
     """
 
     receiver: Tensor
@@ -39,7 +38,7 @@ def boundary_matrix(
 
     Args:
         k: Dimension, at least 1. Above the dimension of the complex the matrix has no columns.
-        signed: Whether entries carry relative orientations ±1, or are all 1.
+        signed: Whether entries are relative orientations ±1 instead of 1. Defaults to True.
         dtype: Type of the entries. Defaults to torch's default type.
 
     Returns:
@@ -67,8 +66,8 @@ def hodge_laplacian(
 ) -> Tensor:
     r"""Return the Hodge Laplacian :math:`L_k = B_k^\top B_k + B_{k+1} B_{k+1}^\top`.
 
-    The first term is ``part="down"``, the second ``part="up"``. Either is a zero matrix where its
-    boundary matrix is missing: down at dimension 0, up at the top.
+    The first term is ``part="down"``, the second ``part="up"``. The former is zero for k = 0, the
+    latter for the largest dimension.
 
     With ``normalized=True``, the random-walk Laplacian of Schaub et al. (2020),
 
@@ -76,14 +75,14 @@ def hodge_laplacian(
         \qquad D = \max(\operatorname{diag}(|B_{k+1}| 1), I),
         \quad D_- = (k+1) \operatorname{diag}(|B_k| D 1),
 
-    which they state for k = 1; other dimensions follow the same pattern, but for k = 0, where
-    there is no way down and the factor ½ is left out, so that :math:`L_0 D^{-1}` is the graph's
-    random-walk Laplacian. It is similar to a symmetric matrix: its eigenvalues are real and ≥ 0.
+    which they state for k = 1. Other dimensions follow the same pattern, except that the factor ½
+    is omitted for k = 0, so :math:`L_0 D^{-1}` is the graph's random-walk Laplacian. The matrix is
+    similar to a symmetric one: its eigenvalues are real and ≥ 0.
 
     Args:
         k: Dimension.
-        part: ``"full"``, ``"up"`` or ``"down"``.
-        normalized: Whether to normalize.
+        part: ``"full"``, ``"up"`` or ``"down"``. Defaults to ``"full"``.
+        normalized: Whether to normalize. Defaults to False.
         dtype: Type of the entries. Defaults to torch's default type.
 
     Returns:
@@ -117,7 +116,7 @@ Weights = tuple[Tensor, Tensor]  # of the entries of two matrices X and Y
 
 
 def _down_weights(K: "Complex", k: int, normalized: bool) -> Weights:
-    """Return the entries of X and Y, (n_k, n_{k-1}), with X Yᵀ the part of the Laplacian below."""
+    """Return the entries of X and Y, (n_k, n_{k-1}), with X Yᵀ the lower Laplacian."""
     B = K.incidence(k)
     sign = B.signs.to(torch.float64)
     if not normalized or k == 0:
@@ -128,7 +127,7 @@ def _down_weights(K: "Complex", k: int, normalized: bool) -> Weights:
 
 
 def _up_weights(K: "Complex", k: int, normalized: bool) -> Weights:
-    """Return the entries of X and Y, (n_k, n_{k+1}), with X Yᵀ the part of the Laplacian above."""
+    """Return the entries of X and Y, (n_k, n_{k+1}), with X Yᵀ the upper Laplacian."""
     B = K.incidence(k + 1)
     sign = B.signs.to(torch.float64)
     if not normalized:
@@ -138,10 +137,10 @@ def _up_weights(K: "Complex", k: int, normalized: bool) -> Weights:
 
 
 def _factors(below: Incidence, above: Incidence, down: Weights, up: Weights) -> tuple[Tensor, ...]:
-    """Return [X X'] and [Y Y']ᵀ, whose product sums both parts as it goes.
+    """Return [X X'] and [Y Y']ᵀ, whose product is the sum of both parts.
 
-    Entries are written to their places in row order: sorting them would cost more than the
-    product. Row σ of the first holds σ's faces, then its co-faces.
+    Entries are written in row order, as sorting them would cost more than the product. Row σ of the
+    first holds σ's faces, then its co-faces.
     """
     n, device, inner = len(below), below.face.device, below.count + len(above)
     faces, (cofaces, ptr) = sorted_entries(below), above.cofaces
@@ -162,21 +161,24 @@ def _factors(below: Incidence, above: Incidence, down: Weights, up: Weights) -> 
 
 
 def adjacency(K: "Complex", k: int, kind: Kind) -> Adjacency:
-    r"""Return one of the four adjacencies of the paper (Definition 4) of the k-cells.
+    r"""Return one of the four adjacencies of the k-cells (Definition 4 of the paper).
 
     ============== ============================= ===================== ==========================
     kind           sender τ of receiver σ        shared                sign is the entry (σ, τ) of
     ============== ============================= ===================== ==========================
     ``boundary``   faces of σ                    None                  :math:`B_k^\top`
     ``coboundary`` co-faces of σ                 None                  :math:`B_{k+1}`
-    ``lower``      simplices with a common face  the face σ∩τ          :math:`B_k^\top B_k`
-    ``upper``      simplices in a common co-face the co-face σ∪τ       :math:`B_{k+1} B_{k+1}^\top`
+    ``lower``      cells with a common face      the face σ∩τ          :math:`B_k^\top B_k`
+    ``upper``      cells with a common co-face   the co-face σ∪τ       :math:`B_{k+1} B_{k+1}^\top`
     ============== ============================= ===================== ==========================
 
-    Pairs are derived, not stored, and a simplex is not adjacent to itself. Lower pairs can be
-    quadratic in the number of simplices; the layers in ``mpsn.nn`` do without them. Pairs come in
-    the order of the shared simplex (of the receiver for ``boundary``, of the sender for
-    ``coboundary``), then of the receiver.
+    A cell is not adjacent to itself. The number of lower pairs can be quadratic in the number of
+    cells; the layers in ``mpsn.nn`` avoid them. Pairs are sorted by the shared cell (by the
+    receiver for ``boundary``, the sender for ``coboundary``), then by the receiver.
+
+    Args:
+        k: Dimension of the receivers.
+        kind: ``"boundary"``, ``"coboundary"``, ``"lower"`` or ``"upper"``.
 
     Example:
         >>> K = SimplicialComplex.from_simplices([[0, 1, 2]])
@@ -200,7 +202,7 @@ def adjacency(K: "Complex", k: int, kind: Kind) -> Adjacency:
 def entry_pairs(
     K: "Complex", k: int, kind: Literal["upper", "lower"]
 ) -> tuple[Incidence, Tensor, Tensor]:
-    """Return the incidence with the shared cells, and the entries of receivers and of senders."""
+    """Return the incidence of the shared cells, and the entries of receivers and senders."""
     B = K.incidence(k + 1 if kind == "upper" else k)
     if kind == "upper" and B.width is not None:
         table = sorted_entries(B).view(-1, B.width)
@@ -209,11 +211,11 @@ def entry_pairs(
     order, ptr = (sorted_entries(B), B.offsets) if kind == "upper" else B.cofaces
     group, size = repeat(ptr, len(order)), ptr.diff()
     owner, other = ranges(ptr[group], size[group] - 1)
-    other += other >= owner  # pass over itself
+    other += other >= owner  # skip the entry itself
     return B, order[owner], order[other]
 
 
 def sorted_entries(B: Incidence) -> Tensor:
-    """Return the entries by cell and, within a cell, by ascending face, (nnz,) int64."""
+    """Return the entries sorted by cell, then by face, (nnz,) int64."""
     order = B.cofaces.order
     return order[grouped(B.cell[order], len(B))[0]]

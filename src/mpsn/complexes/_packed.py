@@ -1,4 +1,4 @@
-"""Many complexes in one set of tensors: indexable, savable, and batched by gathers."""
+"""Datasets of complexes, stored as one union: indexing, batching, saving and loading."""
 
 import json
 import operator
@@ -33,11 +33,11 @@ Index = slice | Sequence[int] | Tensor
 
 
 class ComplexDataset(Sequence[SimplicialComplex]):
-    """Many complexes, held as their disjoint union, for training.
+    """A dataset of complexes for training, stored as their disjoint union.
 
     ``dataset[i]`` is a complex, ``dataset[[3, 1]]`` or ``dataset[:10]`` a dataset, and
-    ``dataset.batch([3, 1])`` the union of the complexes named, assembled by gathers on the
-    dataset's device without a Python loop over them.
+    ``dataset.batch([3, 1])`` the union of the selected complexes, assembled on the dataset's device
+    without a Python loop over them.
 
     Args:
         complexes: A list of complexes, or a union of them.
@@ -89,11 +89,11 @@ class ComplexDataset(Sequence[SimplicialComplex]):
 
     @property
     def counts(self) -> Tensor:
-        """Number of simplices, (complexes, dim + 1) int64, one column per dimension."""
+        """Number of cells, (complexes, dim + 1) int64, one column per dimension."""
         return torch.stack([self.union.ptr(k).diff() for k in range(len(self.union._ptr))], dim=1)
 
     def batch(self, index: Index) -> SimplicialComplex:
-        """Return the union of the complexes named, in that order.
+        """Return the union of the selected complexes, in that order.
 
         Args:
             index: Slice, list or tensor of positions, or a boolean mask.
@@ -121,9 +121,9 @@ class ComplexDataset(Sequence[SimplicialComplex]):
         return type(self)(self.union.to(device))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the dataset to one ``.npz`` file, whole or not at all.
+        """Save the dataset to one ``.npz`` file, atomically and without pickle.
 
-        Plain arrays and JSON, no pickle. Vertex labels must be numbers, strings or tuples of them.
+        Vertex labels must be numbers, strings or tuples of them.
         """
         arrays: dict[str, Any] = {}
         for name, tensor in to_parts(self.union).items():
@@ -139,7 +139,7 @@ class ComplexDataset(Sequence[SimplicialComplex]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a dataset written by :meth:`save`; every part of the file is checked."""
+        """Load a dataset written by :meth:`save`; its contents are validated."""
         try:
             arrays = read_arrays(path)
             meta = json.loads(str(arrays.pop("meta", "")))
@@ -164,7 +164,7 @@ class ComplexDataset(Sequence[SimplicialComplex]):
 
 
 def _is_many(index: object) -> bool:
-    return bool(getattr(index, "ndim", 0))  # arrays and tensors of one entry pass for an index
+    return bool(getattr(index, "ndim", 0))  # arrays with one entry also support __index__
 
 
 def to_parts(union: SimplicialComplex) -> dict[str, Tensor]:
@@ -194,13 +194,9 @@ def from_parts(
     check: bool = True,
     num_vertices: int | None = None,
 ) -> SimplicialComplex:
-    """Build a union from what :func:`to_parts` returned, or what a file holds.
+    """Build a union from the tensors of :func:`to_parts`, and vertex names ``meta["labels"]``.
 
-    Args:
-        parts: Tensors by name: faces_1, ..., ptr_0, ..., and x_0, signs_1, y, y_ptr, ... if any.
-        meta: Vertex names under "labels", if any.
-        check: Whether to check every part, as must be done with the content of a file.
-        num_vertices: Number of vertices, where it is known and the device need not be asked.
+    Parts from a file need ``check=True``. A known ``num_vertices`` avoids a device synchronization.
     """
     dims = {"faces": 0, "ptr": 0, "x": -1, "signs": -1}
     for name in parts.keys() - {"y", "y_ptr"}:

@@ -1,12 +1,12 @@
 """Parts of a complex that are complexes themselves."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn.complexes._batching import select
+from mpsn.complexes._batching import rebuild, select
 from mpsn.complexes._checks import as_mask
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
@@ -39,12 +39,11 @@ def skeleton(K: C, d: int) -> C:
 
 
 def subcomplex(K: C, cells: Mapping[int, Tensor]) -> C:
-    """Return the complex of some cells and all their faces, with everything they carry.
+    """Return the complex of selected cells and all their faces, with features and labels.
 
     Args:
         K: The complex.
-        cells: For any dimension k, the k-cells to keep: a boolean mask (n_k,) or their numbers.
-            Others are kept only if they are faces of those.
+        cells: For any dimension k, the k-cells to keep: a boolean mask (n_k,) or their indices.
 
     Example:
         >>> K = mpsn.clique_complex(nx.complete_graph(4))
@@ -59,22 +58,14 @@ def subcomplex(K: C, cells: Mapping[int, Tensor]) -> C:
         incidence = K.incidence(k)
         kept[k - 1][incidence.face[kept[k][incidence.cell]]] = True
     rows = [mask.nonzero()[:, 0] for mask in kept]
-    number = [mask.cumsum(0) - 1 for mask in kept]  # of a cell among those kept
+    number = [mask.cumsum(0) - 1 for mask in kept]  # new index of each kept cell
     incidences = []
     for k in range(1, K.dim + 1):
         B = select(K.incidence(k), rows[k], len(rows[k - 1]))
         face = number[k - 1][B.face]
         incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, B.sign))
-    fields: dict[str, Any] = {"y": K._y, "y_ptr": K._y_ptr}
+    y, y_ptr = K._y, K._y_ptr
     ptr = [nnf.pad(mask.cumsum(0), (1, 0))[ends] for mask, ends in zip(kept, K._ptr, strict=True)]
-    if K._y is not None and len(K._y) == K.num_nodes > K.num_complexes:
-        fields = {"y": K._y[rows[0]], "y_ptr": ptr[0]}
-    return K._trusted(
-        incidences,
-        ptr,
-        x=[x if x is None or k > K.dim else x[rows[k]] for k, x in enumerate(K._x)],
-        orientation=[None if s is None else s[rows[k]] for k, s in enumerate(K._orientation)],
-        num_vertices=len(rows[0]),
-        labels=None if K._labels is None else tuple(K._labels[i] for i in rows[0].tolist()),
-        **fields,
-    )
+    if y is not None and len(y) == K.num_nodes > K.num_complexes:  # one row per vertex
+        y, y_ptr = y[rows[0]], ptr[0]
+    return rebuild(K, incidences, ptr, rows, y, y_ptr)

@@ -1,9 +1,9 @@
 """Sums over an incidence in torch's own operations: for compilers, tracers and integers.
 
 The same sums as those of :class:`~mpsn.complexes.Incidence`, without lists of co-faces. Entries
-come as a list: one tensor (n, ...) per column of a face table, or one (nnz, ...) where the number
-of faces varies, so that a compiler can fuse what is done to a column. Where totals are shared and
-one's own share is taken off, single precision is added up in double.
+are a list: one tensor (n, ...) per column of a face table, so that a compiler can fuse operations
+on a column, or one (nnz, ...) if the number of faces varies. Where a cell's own share is subtracted
+from a total, single precision is accumulated in double.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def spread(B: "Incidence", h: Tensor) -> Entries:
 
 
 def scatter(B: "Incidence", entries: Entries, signed: bool = False) -> Tensor:
-    """Add up entries at the faces, (count, ...)."""
+    """Sum entries at the faces, (count, ...)."""
     out = entries[0].new_zeros(B.count, *entries[0].shape[1:]) if entries else torch.zeros(0)
     for face, m in zip(columns(B, B.face), _times(B, entries, signed), strict=True):
         out = out.index_add(0, face, m)
@@ -49,52 +49,46 @@ def scatter(B: "Incidence", entries: Entries, signed: bool = False) -> Tensor:
 
 
 def collect(B: "Incidence", entries: Entries) -> Tensor:
-    """Add up entries at the cells, (n, ...)."""
+    """Sum entries at the cells, (n, ...)."""
     if B.width is None:
         (m,) = entries
         return _settled(m.new_zeros(len(B), *m.shape[1:]).index_add(0, B.cell, m))
-    return _add(entries)
+    total = entries[0]
+    for m in entries[1:]:
+        total = total + m
+    return total
 
 
 def boundary(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
-    """Return the sums over faces."""
     return collect(B, gather(B, h, signed))
 
 
 def coboundary(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
-    """Return the sums over co-faces."""
     return scatter(B, spread(B, h), signed)
 
 
 def upper(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
-    """Return the sums over upper neighbors."""
-    return scatter(B, others(B, gather(B, h, signed)), signed)
+    return upper_messages(B, gather(B, h), signed)
 
 
 def lower(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
-    """Return the sums over lower neighbors."""
-    return _lower(B, spread(B, h), signed)
+    return lower_messages(B, spread(B, h), signed)
 
 
 def upper_messages(B: "Incidence", m: Tensor | Entries, signed: bool) -> Tensor:
-    """Return the sums of messages of upper neighbors."""
     entries = columns(B, m) if isinstance(m, Tensor) else m
     return scatter(B, others(B, _times(B, entries, signed)), signed)
 
 
-def lower_messages(B: "Incidence", m: Tensor, signed: bool) -> Tensor:
-    """Return the sums of messages of lower neighbors."""
-    return _lower(B, columns(B, m), signed)
-
-
-def _lower(B: "Incidence", entries: Entries, signed: bool) -> Tensor:
-    wide = [_wide(m) for m in entries]
+def lower_messages(B: "Incidence", m: Tensor | Entries, signed: bool) -> Tensor:
+    entries = columns(B, m) if isinstance(m, Tensor) else m
+    wide = [_wide(e) for e in entries]
     shared = gather(B, scatter(B, wide, signed), signed)
-    return collect(B, [s - m for s, m in zip(shared, wide, strict=True)]).to(entries[0].dtype)
+    return collect(B, [s - e for s, e in zip(shared, wide, strict=True)]).to(entries[0].dtype)
 
 
 def others(B: "Incidence", entries: Entries) -> Entries:
-    """Return for each entry the sum of the others of its cell."""
+    """Return for each entry the sum of the other entries of its cell."""
     if B.width is None:
         (m,) = entries
         wide = _wide(m)
@@ -116,13 +110,6 @@ def _times(B: "Incidence", entries: Entries, signed: bool) -> Entries:
     return [rows(s, m) * m for s, m in zip(columns(B, B.signs), entries, strict=True)]
 
 
-def _add(terms: Entries) -> Tensor:
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
-
-
 def _wide(m: Tensor) -> Tensor:
     return m.double() if m.is_floating_point() else m
 
@@ -136,7 +123,7 @@ def _read(h: Tensor, *indices: Tensor) -> Entries:
 
 
 class _Read(torch.autograd.Function):
-    """Rows of h for a compiler, with a derivative that is added up in one place, and settles."""
+    """Rows of h for a compiler, with a gradient that is summed in one tensor and settled."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, *indices: Tensor) -> tuple[Tensor, ...]:
@@ -158,10 +145,10 @@ def _settled(sums: Tensor) -> Tensor:
 
 @torch.library.custom_op("mpsn::settle", mutates_args=())
 def settle(sums: Tensor) -> Tensor:
-    """Return a copy, behind a wall that the compiler does not look through.
+    """Return a copy by an operator that is opaque to the compiler.
 
-    Inductor (seen in torch 2.13 on CPU) may fuse an element-wise reader of a sum with other work
-    and schedule both before the additions: silently wrong numbers. A reader of the copy waits.
+    Inductor (torch 2.13 on CPU) may otherwise fuse an element-wise reader of a sum with other work
+    and schedule both before the additions, with silently wrong results.
     """
     return sums.clone()
 

@@ -1,4 +1,4 @@
-"""How a complex behaves as a PyG data object: it moves, copies, and loads in batches."""
+"""The PyG data interface of complexes: moving, copying and batching."""
 
 import copy
 from collections.abc import Callable
@@ -12,11 +12,10 @@ from mpsn.complexes.incidence import Incidence
 
 
 class PyGValue(BaseData):
-    """A value that PyG's ``DataLoader`` takes.
+    """A value that loads through PyG's ``DataLoader``.
 
-    PyG's base class brings ``to``, ``cpu``, ``cuda``, ``clone``, ``detach`` and ``pin_memory``, all
-    by way of :meth:`apply`, and leaves Python's own protocols open; here they are the plain ones.
-    A subclass knows how to ``_join`` and ``to_list``.
+    PyG's base class provides ``to``, ``cpu``, ``cuda``, ``clone``, ``detach`` and ``pin_memory``,
+    all based on :meth:`apply`. Subclasses define ``_join`` and ``to_list``.
     """
 
     @classmethod
@@ -24,7 +23,7 @@ class PyGValue(BaseData):
         raise NotImplementedError
 
     def to_list(self) -> list[Any]:
-        """Take a batch apart."""
+        """Split a batch into its items."""
         raise NotImplementedError
 
     def apply(self, func: Callable[[Tensor], Tensor], *args: str) -> Self:
@@ -67,20 +66,16 @@ class PyGValue(BaseData):
 
     @property
     def stores(self) -> "list[_Store]":
-        """What PyG's collate reads and writes."""
+        """The storage that PyG's collate reads and writes."""
         return [_Store(self)]
 
     def stores_as(self, data: Self) -> Self:
-        """Take on the layout of another value; all have the same."""
+        """Return the value itself: all values have the same layout."""
         return self
 
 
 class _Store:
-    """What PyG reads from a value and writes into a batch.
-
-    PyG collates attribute by attribute. A value shows it one attribute, itself; writing the list of
-    them joins them.
-    """
+    """A storage with one attribute, the value itself; writing a list of values joins them."""
 
     _key = None
 

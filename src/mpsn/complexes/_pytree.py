@@ -1,4 +1,4 @@
-"""Values as pytrees, so that torch.export and torch.func take them as arguments."""
+"""Registration of values as pytrees, for torch.export and torch.func."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from torch.utils import _pytree
 def register(
     kind: type[Any], fields: tuple[str, ...], context: tuple[str, ...], caches: tuple[str, ...] = ()
 ) -> None:
-    """Register a class: attributes that hold tensors, others, and dictionaries to start empty."""
+    """Register a class, given its attributes: tensors, constants, and caches to start empty."""
 
     def flatten(value: Any) -> tuple[list[Any], Any]:
         return [getattr(value, name) for name in fields], [getattr(value, c) for c in context]
@@ -39,5 +39,5 @@ def register(
 
 
 def _hashable(value: Any) -> Any:
-    """Return lists, which JSON makes of tuples, as tuples again."""
+    """Convert lists back to tuples, which JSON turns into lists."""
     return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value

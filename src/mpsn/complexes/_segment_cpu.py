@@ -28,7 +28,7 @@ def segment_sum(
 
 @numba.njit(cache=True)
 def count_sort(index: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return positions by value, and offsets of the values."""
+    """Return the positions sorted by value, and the offsets of the values."""
     ptr = np.zeros(n + 1, np.int64)
     for i in index:
         ptr[i + 1] += 1

@@ -1,4 +1,4 @@
-"""Sums of rows on a GPU, in one pass over memory."""
+"""Segment sums on a GPU, in one pass over memory."""
 
 import torch
 from torch import Tensor
@@ -9,8 +9,8 @@ try:  # comes with torch for CUDA, on most systems
 except ImportError:
     triton = None
 
-WIDTH = 1024  # columns that a program takes at most
-LONG = 256  # entries that a program adds up at most
+WIDTH = 1024  # maximal number of columns per program
+LONG = 256  # maximal number of entries per program
 
 if triton is not None:
 
@@ -31,7 +31,7 @@ if triton is not None:
         h, index, ptr, weight, out, columns,
         WIDTH: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr,
     ):  # fmt: skip
-        """Add up one row; leave zeros where it is too long."""
+        """Add up one row; write zeros if it is too long."""
         row = tl.program_id(0).to(tl.int64)
         column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
         inside = column < columns
@@ -55,7 +55,7 @@ if triton is not None:
         h, index, ptr, weight, out, columns, n,
         WIDTH: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr,
     ):  # fmt: skip
-        """Add up LONG entries for the rows too long that they belong to: one at either end."""
+        """Add up LONG entries that belong to rows too long: at most one at each end."""
         first = tl.program_id(0).to(tl.int64) * LONG
         column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
         inside = column < columns
@@ -71,10 +71,10 @@ if triton is not None:
 
 
 def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None) -> Tensor | None:
-    """Return the sums, (n, F), of rows of ``h``, (m, F), or None where there is no Triton.
+    """Return the sums, (n, F), of rows of ``h``, (m, F), or None without Triton.
 
-    Rows of more than ``LONG`` entries are added up by several programs, in any order, unless torch
-    is told to be deterministic.
+    Rows of more than ``LONG`` entries are summed by several programs, in any order, unless torch is
+    set to deterministic algorithms.
     """
     if triton is None:
         return None
@@ -87,7 +87,7 @@ def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None) ->
     long = 0 if torch.are_deterministic_algorithms_enabled() or len(index) <= LONG else LONG
     warps = max(1, min(4, width // 64))
     with torch.cuda.device_of(h):  # type: ignore[no-untyped-call]
-        # Rows vary fastest: what the programs of one stripe of columns read stays in the cache.
+        # Rows vary fastest, so that a stripe of columns stays in the cache.
         _rows[n, stripes](h, index, ptr, some, out, columns, width, weighted, long, num_warps=warps)
         if long:
             _pieces[triton.cdiv(len(index), long), stripes](

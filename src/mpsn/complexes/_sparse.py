@@ -1,4 +1,4 @@
-"""Products of sparse 0/±1 matrices with features: where all messages are added up."""
+"""Products of sparse 0/±1 matrices with features: all messages are summed here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +11,12 @@ from torch.autograd import forward_ad
 
 from mpsn.complexes import _segment_cpu
 
-LONG = 256  # entries of a row that are added one after another in single precision
-CHUNK = 8  # entries of a group that are added one by one; longer groups are added up as a tree
+LONG = 256  # longest sequential sum in single precision; longer rows are split
+CHUNK = 8  # largest group whose entries are listed; longer groups are summed as a tree
 
 
 def is_traced(h: Tensor) -> bool:
-    """Return whether torch records what is done to ``h``: then only its own operations may be."""
+    """Return whether torch records operations on ``h``, so that only its own may be used."""
     return (
         torch.compiler.is_compiling()
         or torch._C._get_tracing_state() is not None
@@ -25,14 +25,7 @@ def is_traced(h: Tensor) -> bool:
 
 
 def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Group the positions of an index by its values, in linear time on the CPU.
-
-    Args:
-        index: Integers 0, ..., n - 1, of any shape; read flat.
-        n: Number of groups.
-
-    Returns:
-        Positions grouped by value, ascending within a group; and offsets (n + 1,) of the groups.
+    """Return the positions of 0, ..., n - 1 in an index, and the offsets (n + 1,) of each value.
 
     Example:
         >>> from mpsn.complexes import _segment_cpu
@@ -55,10 +48,10 @@ class SparseRows:
 
     Args:
         index: Columns of the entries, row after row, (nnz,) int64.
-        ptr: Offsets of the rows in it, (n + 1,); None if every row has one entry.
+        ptr: Offsets of the rows, (n + 1,); None if every row has one entry.
         columns: Number m of columns.
-        weight: The entries, (nnz,); None for ones.
-        groups: Finds the entries by column, as :func:`grouped` does, where that is kept elsewhere.
+        weight: The entries, (nnz,). Defaults to ones.
+        groups: Returns the entries by column. Defaults to :func:`grouped`.
 
     Example:
         >>> from mpsn.complexes._sparse import SparseRows
@@ -86,15 +79,15 @@ class SparseRows:
     def of(
         cls, rows: Tensor, columns: Tensor, weight: Tensor | None, shape: tuple[int, int]
     ) -> "SparseRows":
-        """Sort entries, given in any order, by row."""
+        """Build from entries in any order."""
         order, ptr = grouped(rows, shape[0])
         return cls(columns[order], ptr, shape[1], None if weight is None else weight[order])
 
     @property
     def T(self) -> "SparseRows":
-        """The transpose; found once."""
+        """The transpose, computed once."""
         if self._transpose is None:
-            with temporarily_clear_interpreter_stack():  # what is kept outlives any transform
+            with temporarily_clear_interpreter_stack():  # the cache outlives any transform
                 order, ptr = self._groups()
                 rows = order if self.ptr is None else repeat(self.ptr, len(order))[order]
                 weight = None if self.weight is None else self.weight[order]
@@ -104,7 +97,7 @@ class SparseRows:
         return self._transpose
 
     def pair(self, transpose: "SparseRows") -> "SparseRows":
-        """Take note of the transpose, where it is known; return the matrix."""
+        """Set a known transpose; return the matrix."""
         self._transpose, transpose._transpose = transpose, self
         return self
 
@@ -118,7 +111,7 @@ class SparseRows:
         return out
 
     def times(self, h: Tensor) -> Tensor:
-        """Return the product; gradients do not pass."""
+        """Return the product, without gradients."""
         if self.ptr is None:
             out = h.index_select(0, self.index)
             return out if self.weight is None else out.mul_(rows(self.weight, out))
@@ -128,7 +121,7 @@ class SparseRows:
         return segment_sum(segment_sum(h, self.index, pieces, self.weight), each, ptr)
 
     def cuts(self) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Return rows of more than ``LONG`` entries cut into pieces, whose sums round less."""
+        """Return rows of more than ``LONG`` entries split into pieces, for less rounding."""
         if isinstance(self._cuts, bool):
             assert self.ptr is not None
             self._cuts, size = None, self.ptr.diff()
@@ -142,7 +135,7 @@ class SparseRows:
 
 
 class _Product(torch.autograd.Function):
-    """A sparse matrix times features; its derivative is the transpose times the gradient."""
+    """A sparse matrix times features; the gradient is the transpose times the output's."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, A: SparseRows) -> Tensor:
@@ -159,7 +152,7 @@ class _Product(torch.autograd.Function):
 
 
 class _Transformed(torch.autograd.Function):
-    """The same for the transforms of ``torch.func``, whose calls cost more."""
+    """The same for the transforms of ``torch.func``, at a higher cost per call."""
 
     backward, jvp = _Product.backward, _Product.jvp
 
@@ -177,19 +170,10 @@ class _Transformed(torch.autograd.Function):
 
 
 def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""Return :math:`\sum_{j=p_i}^{p_{i+1}-1} w_j h_{a_j}` for every i; gradients do not pass.
+    r"""Return :math:`\sum_{j=p_i}^{p_{i+1}-1} w_j h_{a_j}` for every i, without gradients.
 
-    An embedding bag. In double precision on the CPU compiled code does it, on a GPU a small Triton
-    kernel where there is Triton.
-
-    Args:
-        h: Rows (m, ...), of floating point numbers.
-        index: The rows to add up, a.
-        ptr: Where the list of every sum starts in it, and the end of the last, p, (n + 1,).
-        weight: Their weights w. Defaults to ones.
-
-    Returns:
-        (n, ...).
+    ``h`` (m, ...) is floating-point; a is ``index``, p is ``ptr`` (n + 1,), w is ``weight``. Uses
+    compiled code for doubles on the CPU, Triton on a GPU if available, else an embedding bag.
     """
     n = ptr.shape[0] - 1
     if not h.numel() or not index.numel():
@@ -217,20 +201,20 @@ def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None = N
 
 
 class LeaveOneOut:
-    """For entries in groups, the sum over the *others* of each group, added up at receivers.
+    """Sums over the *other* entries of each entry's group, added up at receivers.
 
-    Nothing is added that has to be taken away again. Groups of up to ``CHUNK`` entries list the
-    others; a longer group is cut into chunks, and the totals of chunks are treated the same way.
-    So the time is linear, at hubs too, rounding is that of a plain sum, and an infinite entry does
-    not reach its own receiver.
+    Nothing is subtracted: groups of up to ``CHUNK`` entries list the other entries; a longer group
+    is split into chunks, and the totals of the chunks are treated the same way. So the time is
+    linear, also at hubs, rounding is that of a plain sum, and an infinite entry does not reach its
+    own receiver.
 
     Args:
         groups: Entries, group after group, (nnz,), and offsets of the groups.
         receivers: The same entries, receiver after receiver, and offsets of the receivers.
         sender: Row that each entry sends, (nnz,).
         columns: Number of rows that can be sent.
-        sign: Sign of each entry, (nnz,), applied when it sends and when it receives; or None.
-        limit: Size of the groups, where all have the same; they are not cut then.
+        sign: Signs (nnz,), applied when an entry sends and when it receives; or None.
+        limit: Size of the groups if all have the same; they are not split then.
     """
 
     def __init__(
@@ -244,19 +228,19 @@ class LeaveOneOut:
     ) -> None:
         (order, ptr), (entries, receiver_ptr) = groups, receivers
         nnz, device = len(order), order.device
-        total = nnz * (limit - 1) if limit else None  # known: no need to ask a GPU
+        total = nnz * (limit - 1) if limit else None  # if known, avoids a device synchronization
         longest = limit or (int(ptr.diff().max()) if nnz else 0)
         limit = limit or CHUNK
         position = torch.arange(nnz, device=device)
         group = repeat(ptr, nnz)
-        first = position - (position - ptr[group]) % limit  # where the chunk begins
+        first = position - (position - ptr[group]) % limit  # start of the chunk
         size = (ptr[group + 1] - first).clamp(max=limit)
         place = torch.empty_like(order)
         place[order] = position
         at = place[entries]  # (nnz,) by receiver
         number = size[at] - 1
         owner, other = ranges(first[at], number, total)
-        other += other >= at[owner]  # pass over itself
+        other += other >= at[owner]  # skip the entry itself
         listed = order[other]
         weight = None if sign is None else sign[entries][owner] * sign[listed]
         ends = nnf.pad(number.cumsum(0), (1, 0))
@@ -275,7 +259,7 @@ class LeaveOneOut:
         self.above = LeaveOneOut((chunks, chunk_ptr), each, chunks, len(chunks))
 
     def symmetric(self) -> "LeaveOneOut":
-        """Take note that senders are the receivers, so that no transpose has to be found."""
+        """Mark the matrix as its own transpose: senders are the receivers."""
         self.near.pair(self.near)
         if self.above is not None:
             self.up.pair(self.down)
@@ -293,15 +277,10 @@ def repeat(ptr: Tensor, total: int) -> Tensor:
 
 
 def ranges(start: Tensor, size: Tensor, total: int | None = None) -> tuple[Tensor, Tensor]:
-    """Run the ranges start[i], ..., start[i] + size[i] - 1 together.
+    """Concatenate the ranges start[i], ..., start[i] + size[i] - 1.
 
-    Args:
-        start: Where each begins.
-        size: How long each is.
-        total: Sum of the sizes, where it is known.
-
-    Returns:
-        For each number the range i it belongs to, and the number itself.
+    Returns for each number the range i it belongs to, and the number itself. A known ``total`` of
+    the sizes avoids a device synchronization.
 
     Example:
         >>> from mpsn.complexes import _segment_cpu
@@ -314,5 +293,5 @@ def ranges(start: Tensor, size: Tensor, total: int | None = None) -> tuple[Tenso
 
 
 def rows(weight: Tensor, h: Tensor) -> Tensor:
-    """Shape one weight per row, (n,), so that it multiplies ``h``, (n, ..., F)."""
+    """Reshape one weight per row, (n,), to multiply ``h``, (n, ..., F)."""
     return weight.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))

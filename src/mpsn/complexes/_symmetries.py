@@ -1,4 +1,4 @@
-"""The two symmetries of a complex: other orientations, and other orders of its simplices."""
+"""The two symmetries of a complex: changes of orientation, and permutations of the cells."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ C = TypeVar("C", bound="Complex")
 
 
 def reorient(K: C, signs: Sequence[Tensor | None]) -> C:
-    """Return the complex with other orientations ±1 per dimension; features stay as they are."""
+    """Return the complex with new orientations ±1 per dimension and unchanged features."""
     size = len(K._ptr)
     small = [None if s is None else s.to(torch.int8) for s in signs[:size]]
     new = small + [None] * (size - len(small))
@@ -86,14 +86,14 @@ def flip(K: C, which: Mapping[int, Tensor]) -> C:
 
 
 def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialComplex":
-    r"""List simplices in another order, :math:`B_k \to P_{k-1} B_k P_k^\top, H_k \to P_k H_k`.
+    r"""Permute simplices: :math:`B_k \to P_{k-1} B_k P_k^\top` and :math:`H_k \to P_k H_k`.
 
-    If the vertices are renumbered, the vertices of a simplex are put in ascending order again and
-    its orientation sign takes up the difference, so that the boundary matrices stay the same ones.
-    Vertex labels follow their vertices, and so do labels y with one row per vertex.
+    If the vertices are renumbered, the vertices of each simplex are sorted again and its sign is
+    adjusted, so the boundary matrices are only permuted. Vertex labels and labels y with one row
+    per vertex are permuted with the vertices.
 
     Args:
-        K: A single complex, no union.
+        K: A single complex, not a union.
         order: For any dimension k, a permutation (n_k,): new row ``i`` is old row ``order[k][i]``.
 
     Example:
@@ -144,7 +144,7 @@ def _permutation(K: "SimplicialComplex", k: int, order: Mapping[int, Tensor]) ->
 
 
 def _parity(columns: Tensor) -> Tensor:
-    """Return the sign of each row as a permutation, (n,) int8, by counting inversions."""
+    """Return the sign of each row as a permutation, (n,) int8."""
     width = columns.shape[1]
     i, j = torch.triu_indices(width, width, 1, device=columns.device)
     inversions = (columns[:, i] > columns[:, j]).sum(dim=1)

@@ -1,4 +1,4 @@
-"""What all complexes have in common: cells by dimension, and the incidences between them."""
+"""The base class of all complexes: cells by dimension, and the incidences between them."""
 
 import copy
 from abc import abstractmethod
@@ -29,12 +29,12 @@ FIELDS = ("_incidences", "_ptr", "_x", "_y", "_y_ptr", "_orientation")  # that h
 
 
 class Complex(PyGValue):
-    """Base of the complexes: a list of incidences, and what the cells carry.
+    """Base class of all complexes: incidences with features, labels and names.
 
     Complexes are values: methods return new ones. A disjoint union of complexes is again a complex
-    (:func:`mpsn.collate`); :meth:`batch` says which cell came from where. A complex moves with
-    ``.to(device)``, loads through PyG's ``DataLoader``, and is a pytree, so that ``torch.export``
-    and ``torch.func`` take it as an argument.
+    (:func:`mpsn.collate`); :meth:`batch` maps its cells to the complexes. A complex moves with
+    ``.to(device)``, loads through PyG's ``DataLoader``, and is a pytree, so ``torch.export`` and
+    ``torch.func`` accept it as an argument.
     """
 
     _incidences: tuple[Incidence, ...]
@@ -45,7 +45,7 @@ class Complex(PyGValue):
     _orientation: tuple[Tensor | None, ...]
     _counts: tuple[int, ...]
     _labels: tuple[Hashable, ...] | None
-    _kind: type[Any]  # the class itself, also of the batches that PyG derives from it
+    _kind: type[Any]  # the class itself, also for the batch classes that PyG derives from it
 
     @classmethod
     def _trusted(
@@ -60,7 +60,7 @@ class Complex(PyGValue):
         num_vertices: int | None = None,
         labels: tuple[Hashable, ...] | None = None,
     ) -> Self:
-        """Build from parts that are known to fit: no checks."""
+        """Build from valid parts, without checks."""
         out: Self = object.__new__(cls._kind)
         n0 = int(ptr[0][-1]) if num_vertices is None else num_vertices
         counts = [n0, *map(len, incidences)]
@@ -78,11 +78,11 @@ class Complex(PyGValue):
     def _width(k: int) -> int | None:
         """Return the number of faces of a k-cell, or None if it varies."""
 
-    # What a complex is made of -------------------------------------------------------------
+    # Contents ------------------------------------------------------------------------------
 
     @property
     def dim(self) -> int:
-        """Largest dimension of a cell; -1 for the empty complex."""
+        """Largest dimension of any cell; -1 for the empty complex."""
         return len(self._counts) - 1
 
     @property
@@ -118,11 +118,11 @@ class Complex(PyGValue):
 
     @property
     def vertex_labels(self) -> tuple[Hashable, ...] | None:
-        """The user's names of vertices 0, 1, ..., or None if those are the names."""
+        """Names of vertices 0, 1, ..., or None if they have no other names."""
         return self._labels
 
     def incidence(self, k: int) -> Incidence:
-        """Return the incidence between k-cells and (k-1)-cells; vertices have no faces.
+        """Return the incidence between k-cells and (k-1)-cells; empty for k = 0.
 
         Example:
             >>> SimplicialComplex.from_simplices([[0, 1, 2]]).incidence(2)
@@ -136,7 +136,7 @@ class Complex(PyGValue):
         return Incidence._trusted(nothing, self.count(k - 1) if k else 0, width, ptr)
 
     def orientation(self, k: int) -> Tensor:
-        """Return the signs of the k-cells against the orientation they were built with, int8."""
+        """Return the sign ±1 of each k-cell relative to its default orientation, (n_k,) int8."""
         signs = self._orientation[k] if k < len(self._orientation) else None
         if signs is None:
             return torch.ones(self.count(k), dtype=torch.int8, device=self.device)
@@ -150,10 +150,10 @@ class Complex(PyGValue):
         orientation: Sequence[Tensor | None] | None = None,
         vertex_labels: Iterable[Hashable] | None = None,
     ) -> Self:
-        """Return the same complex with other features, labels, orientation or vertex names.
+        """Return the same complex with new features, labels, orientation or vertex names.
 
-        What is None stays as it is. Features do not follow a new ``orientation``; use
-        :meth:`flip` to flip cells together with their features.
+        Arguments that are None keep the current values. A new ``orientation`` does not change the
+        features; use :meth:`flip` to flip cells together with their features.
         """
         out = copy.copy(self)
         if x is not None:
@@ -176,7 +176,7 @@ class Complex(PyGValue):
         return out
 
     def _adopt(self, value: object, what: str) -> Tensor | None:
-        """Take in what a user handed over: a tensor on our device, or numbers to make one of."""
+        """Return a user's numbers as a tensor on our device; tensors elsewhere are refused."""
         if value is None:
             return None
         tensor = as_tensor(value, what)
@@ -200,15 +200,15 @@ class Complex(PyGValue):
 
     @property
     def num_complexes(self) -> int:
-        """Number of complexes this one is the disjoint union of; 1 if it is not a union."""
+        """Number of complexes in this disjoint union; 1 for a single complex."""
         return self._ptr[0].numel() - 1
 
     def ptr(self, k: int) -> Tensor:
-        """Return offsets (num_complexes + 1,): where the k-cells of each complex start."""
+        """Return the offsets of the k-cells of each complex, (num_complexes + 1,) int64."""
         return self._ptr[k] if k < len(self._ptr) else torch.zeros_like(self._ptr[0])
 
     def batch(self, k: int) -> Tensor:
-        """Return the complex each k-cell belongs to, (n_k,) int64.
+        """Return the index of the complex that each k-cell belongs to, (n_k,) int64.
 
         Example:
             >>> edge = SimplicialComplex.from_simplices([[0, 1]])
@@ -218,7 +218,7 @@ class Complex(PyGValue):
         return torch.repeat_interleave(self.ptr(k).diff(), output_size=self.count(k))
 
     def membership(self, k: int) -> Incidence:
-        """Return the incidence of the complexes of a union and their k-cells, without signs."""
+        """Return the unsigned incidence between the complexes of a union and their k-cells."""
         cells = torch.arange(self.count(k), device=self.device)
         return Incidence._trusted(cells, self.count(k), None, self.ptr(k))
 
@@ -229,7 +229,7 @@ class Complex(PyGValue):
     to_list = _batching.to_list
 
     def to_networkx(self) -> "nx.Graph[Hashable]":
-        """Return the graph of vertices and edges, with the user's vertex names."""
+        """Return the graph of vertices and edges, with the vertex labels as node names."""
         import networkx as nx
 
         names = self.vertex_labels or range(self.num_nodes)
@@ -249,7 +249,7 @@ class Complex(PyGValue):
     hodge_decomposition = _homology.hodge_decomposition
 
     def euler_number(self) -> int:
-        """Return the alternating sum of the counts."""
+        """Return the Euler number, the alternating sum of the counts."""
         return sum((-1) ** k * n for k, n in enumerate(self._counts))
 
     # Comparing and showing -----------------------------------------------------------------
@@ -258,16 +258,12 @@ class Complex(PyGValue):
         """Return whether structure, features, labels, orientation and vertex names all agree."""
         if not isinstance(other, Complex) or self._kind is not other._kind:
             return NotImplemented
-        if (self._counts, self._labels, self.device) != (
-            other._counts,
-            other._labels,
-            other.device,
-        ):
+        plain, theirs = (self._counts, self._labels), (other._counts, other._labels)
+        if plain != theirs or self.device != other.device:
             return False
-        mine, theirs = self._tensors(), other._tensors()
         return self._incidences == other._incidences and all(
             a is b or (a is not None and b is not None and a.dtype == b.dtype and torch.equal(a, b))
-            for a, b in zip(mine, theirs, strict=True)
+            for a, b in zip(self._tensors(), other._tensors(), strict=True)
         )
 
     __hash__ = None  # type: ignore[assignment]

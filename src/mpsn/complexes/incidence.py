@@ -1,4 +1,4 @@
-"""The one relation everything is read off: which cells bound which, and with what sign."""
+"""The incidence relation: which cells bound which, and with what sign."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ Reduce = Literal["sum", "mean"]
 
 
 class Cofaces(NamedTuple):
-    """The transpose of an incidence: entries by the face they name, and offsets (count + 1,)."""
+    """The transpose of an incidence: entries sorted by face, and offsets (count + 1,)."""
 
     order: Tensor
     ptr: Tensor
@@ -29,10 +29,10 @@ class Cofaces(NamedTuple):
 class Incidence:
     r"""The faces of the k-cells of a complex: :math:`B_k`, by columns.
 
-    A small immutable value. What is derived from it (co-faces, lists of neighbors) is found once
-    and kept on it. Cells of one ``width`` are the fast case: k+1 faces for simplices, 2k for cubes;
-    where the number of faces varies, ``ptr`` says where the faces of each cell start. An *entry* is
-    a pair of a cell and one of its faces, and there are nnz of them, cell after cell.
+    An immutable value. Derived data (co-faces, lists of neighbors) is computed once and cached on
+    it. Cells with a fixed number of faces, ``width``, are the fast case: k+1 for simplices, 2k for
+    cubes. If the number varies, ``ptr`` holds the offsets of each cell's faces. An *entry* is a
+    pair of a cell and one of its faces; there are nnz of them, cell after cell.
 
     The methods take features (n, ..., F) and cost linear time. They can be differentiated any
     number of times, forward and backward, and compiled with ``fullgraph=True``.
@@ -40,10 +40,10 @@ class Incidence:
     Args:
         face: The faces of every cell, cell after cell, (nnz,) int64.
         count: Number :math:`n_{k-1}` of cells below.
-        width: Number of faces of every cell, where all have the same; else give ``ptr``.
-        ptr: Offsets (n_k + 1,) of the cells in ``face``, where the number of faces varies.
-        sign: Relative orientations ±1, (nnz,) int8. Defaults to :math:`(-1)^i` for face number i
-            of a cell, which is right for simplices with ascending vertices.
+        width: Number of faces of every cell, if it is the same for all; otherwise pass ``ptr``.
+        ptr: Offsets (n_k + 1,) of the cells in ``face``, if the number of faces varies.
+        sign: Relative orientations ±1, (nnz,) int8. Defaults to :math:`(-1)^i` for the i-th face
+            of a cell, which is correct for simplices with ascending vertices.
 
     Example:
         >>> triangles = mpsn.complexes.Incidence(torch.tensor([2, 1, 0]), count=3, width=3)
@@ -74,27 +74,28 @@ class Incidence:
         ptr: Tensor | None = None,
         sign: Tensor | None = None,
     ) -> "Incidence":
-        """Build from parts that are known to fit: nothing is read."""
-        out, d = (made := object.__new__(cls)), made.__dict__
+        """Build from valid parts, without checks."""
+        out = object.__new__(cls)
+        d = out.__dict__
         d["face"], d["count"], d["width"], d["ptr"], d["sign"] = face, count, width, ptr, sign
         d["_kept"] = {}
         return out
 
     def apply(self, func: Callable[[Tensor], Tensor]) -> "Incidence":
-        """Apply a function such as a move to a device to every tensor."""
+        """Return a copy with ``func``, such as a move to a device, applied to every tensor."""
         parts = [self.face, self.ptr, self.sign]
         new = [None if part is None else func(part) for part in parts]
         if all(a is b for a, b in zip(parts, new, strict=True)):
-            return self  # with all that is kept
+            return self  # with its caches
         assert new[0] is not None
         return Incidence._trusted(new[0], self.count, self.width, *new[1:])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without what is kept."""
+        """Pickle without the caches."""
         return Incidence._trusted, (self.face, self.count, self.width, self.ptr, self.sign)
 
     def with_sign(self, sign: Tensor | None) -> "Incidence":
-        """Return the same incidence with other signs; what does not depend on them is kept."""
+        """Return the same incidence with other signs; caches independent of signs are kept."""
         out = Incidence._trusted(self.face, self.count, self.width, self.ptr, sign)
         out._kept.update({key: value for key, value in self._kept.items() if key[-1] is False})
         return out
@@ -110,14 +111,14 @@ class Incidence:
         """The faces as a table (n_k, width)."""
         if self.width is None:
             raise ComplexError(
-                f"Expected cells with one number of faces for a table, got {self}; read face and "
+                f"Expected cells with one number of faces for a table, got {self}; use face and "
                 f"ptr instead."
             )
         return self.face.view(-1, self.width)
 
     @property
     def signs(self) -> Tensor:
-        """The sign of every entry, (nnz,) int8, spelled out where ``sign`` is None."""
+        """The sign of every entry, (nnz,) int8, also if ``sign`` is None."""
         if self.sign is not None:
             return self.sign
         width = self.width or 1
@@ -126,7 +127,7 @@ class Incidence:
 
     @property
     def offsets(self) -> Tensor:
-        """Where the entries of each cell start, and the end, (n_k + 1,)."""
+        """Offsets of the entries of each cell, (n_k + 1,) int64."""
         if self.ptr is not None:
             return self.ptr
         return torch.arange(len(self) + 1, device=self.face.device) * (self.width or 0)
@@ -140,7 +141,7 @@ class Incidence:
 
     @property
     def cofaces(self) -> Cofaces:
-        """The transpose, as entries grouped by face; found once."""
+        """The transpose, as entries sorted by face."""
         return self._keep(("cofaces", False), lambda: Cofaces(*grouped(self.face, self.count)))  # type: ignore[no-any-return]
 
     @property
@@ -172,7 +173,7 @@ class Incidence:
         r"""Return :math:`B_k`, or :math:`|B_k|`, as a coalesced sparse COO tensor (n_{k-1}, n_k).
 
         Args:
-            signed: Whether entries carry relative orientations ±1, or are all 1.
+            signed: Whether entries are relative orientations ±1 instead of 1. Defaults to True.
             dtype: Type of the entries. Defaults to torch's default type.
         """
         order = self.cofaces.order
@@ -182,12 +183,12 @@ class Incidence:
         return coo(index, values, (self.count, len(self)))
 
     def boundary(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
-        r"""Give every cell the sum or mean over its faces: :math:`m_B`, or :math:`B_k^\top h`.
+        r"""Return the sum or mean over the faces of every cell, :math:`m_B` or :math:`B_k^\top h`.
 
         Args:
             h: Features of the cells below, (n_{k-1}, ..., F).
-            signed: Whether to multiply with relative orientations.
-            reduce: ``"sum"`` or ``"mean"``.
+            signed: Whether to multiply by relative orientations. Defaults to False.
+            reduce: ``"sum"`` or ``"mean"``. Defaults to ``"sum"``.
 
         Returns:
             (n_k, ..., F).
@@ -200,9 +201,9 @@ class Incidence:
         return self._sum("boundary", h, signed, reduce)
 
     def coboundary(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
-        r"""Give every cell below the sum or mean over its co-faces: :math:`m_C`, or :math:`B_k h`.
+        r"""Return the sum or mean over co-faces of the cells below, :math:`m_C` or :math:`B_k h`.
 
-        From (n_k, ..., F) to (n_{k-1}, ..., F). The mean over no co-face is zero.
+        From (n_k, ..., F) to (n_{k-1}, ..., F). The mean over no co-faces is zero.
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1], [0, 2]])
@@ -212,14 +213,14 @@ class Incidence:
         return self._sum("coboundary", h, signed, reduce)
 
     def upper(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
-        r"""Give every cell below the sum or mean over its upper neighbors, :math:`m_\uparrow`.
+        r"""Return the sum or mean over the upper neighbors of every cell below, :math:`m_\uparrow`.
 
         .. math:: \sum_{\delta \succ \sigma} \sum_{\tau \prec \delta, \tau \neq \sigma}
             o_{\sigma\delta} o_{\tau\delta} h_\tau
             = \bigl(B_k B_k^\top h - \operatorname{diag}(B_k B_k^\top)\, h\bigr)_\sigma
 
-        From (n_{k-1}, ..., F) to the same shape. The other faces are added up themselves, nothing
-        is taken off a total, so rounding is that of a plain sum.
+        From (n_{k-1}, ..., F) to the same shape. Only the other faces are summed, nothing is
+        subtracted, so rounding is that of a plain sum.
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1], [0, 2]])
@@ -229,25 +230,25 @@ class Incidence:
         return self._sum("upper", h, signed, reduce)
 
     def lower(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
-        r"""Give every cell the sum or mean over its lower neighbors, :math:`m_\downarrow`.
+        r"""Return the sum or mean over the lower neighbors of every cell, :math:`m_\downarrow`.
 
         .. math:: \sum_{\delta \prec \sigma} \sum_{\tau \succ \delta, \tau \neq \sigma}
             o_{\sigma\delta} o_{\tau\delta} h_\tau
             = \bigl(B_k^\top B_k h - \operatorname{diag}(B_k^\top B_k)\, h\bigr)_\sigma
 
-        From (n_k, ..., F) to the same shape, in linear time, where there can be quadratically many
-        pairs. Rounding is that of a plain sum; compiled, single precision is added up in double.
+        From (n_k, ..., F) to the same shape, in linear time, even with quadratically many pairs.
+        Rounding is that of a plain sum; compiled code accumulates single precision in double.
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2], [3, 4]])
             >>> h = torch.tensor([[1.0], [2.0], [4.0]])
-            >>> K.incidence(1).lower(h, reduce="mean").T  # the last edge is alone
+            >>> K.incidence(1).lower(h, reduce="mean").T  # the last edge has no neighbors
             tensor([[2., 1., 0.]])
         """
         return self._sum("lower", h, signed, reduce)
 
     def gather(self, h: Tensor, *, signed: bool = False) -> Tensor:
-        """Read the features of the faces, one row per entry: (n_{k-1}, ..., F) to (nnz, ..., F).
+        """Return the features of the faces, one row per entry: (n_{k-1}, ..., F) to (nnz, ..., F).
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1]])
@@ -260,7 +261,7 @@ class Incidence:
         return self._matrix("gather", signed) @ h
 
     def spread(self, h: Tensor) -> Tensor:
-        """Read the features of the cells, one row per entry: (n_k, ..., F) to (nnz, ..., F)."""
+        """Return the features of the cells, one row per entry: (n_k, ..., F) to (nnz, ..., F)."""
         self._check("spread", h)
         if self.width is not None:
             return h.unsqueeze(1).expand(-1, self.width, *h.shape[1:]).flatten(0, 1)
@@ -275,8 +276,9 @@ class Incidence:
         Args:
             m: The message of each entry (δ, τ), (nnz, ..., F); see :meth:`gather` and
                 :meth:`spread`.
-            signed: Whether to multiply with relative orientations.
-            reduce: ``"sum"`` or ``"mean"``; the mean over no neighbor is zero.
+            signed: Whether to multiply by relative orientations. Defaults to False.
+            reduce: ``"sum"`` or ``"mean"``; the mean over no neighbors is zero. Defaults to
+                ``"sum"``.
 
         Returns:
             (n_{k-1}, ..., F).
@@ -317,7 +319,7 @@ class Incidence:
         if torch.compiler.is_compiling():
             return find()
         if key not in self._kept:
-            with temporarily_clear_interpreter_stack():  # what is kept outlives any transform
+            with temporarily_clear_interpreter_stack():  # the cache outlives any transform
                 self._kept[key] = find()
         return self._kept[key]
 
@@ -327,7 +329,7 @@ class Incidence:
     def _check(self, name: str, h: Tensor, reduce: str = "sum") -> None:
         if reduce not in ("sum", "mean"):
             raise ComplexError(
-                f"Expected reduce 'sum' or 'mean', got {reduce!r}; MPSNConv takes other "
+                f"Expected reduce 'sum' or 'mean', got {reduce!r}; use MPSNConv for other "
                 f"aggregations."
             )
         if name.endswith("messages"):
@@ -343,7 +345,7 @@ class Incidence:
 
 
 def _is_plain(h: Tensor) -> bool:
-    """Return whether only torch's own operations will do."""
+    """Return whether only torch's own operations can be used."""
     return is_traced(h) or not h.is_floating_point()
 
 

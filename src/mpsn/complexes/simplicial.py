@@ -1,6 +1,6 @@
-"""Simplicial complexes, as a short list of dense face tables."""
+"""Simplicial complexes, stored as dense face tables."""
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -18,27 +18,26 @@ class SimplicialComplex(Complex):
 
     A :math:`k`-simplex has exactly :math:`k+1` faces, so a complex is a list of face tables:
     row ``s``, column ``i`` of ``faces(k)`` is the index of the :math:`(k-1)`-simplex that omits
-    vertex ``i`` of simplex ``s``. All else is derived from them.
+    vertex ``i`` of simplex ``s``.
 
-    *Order.* The vertices of a simplex ascend. The builders (:meth:`from_simplices`,
-    :meth:`from_graph`, :func:`mpsn.clique_complex`, ...) list the simplices of each dimension in
-    lexicographic order of their vertices; only :meth:`permute` and face tables given by hand have
-    rows in another order.
+    *Order.* The vertices of a simplex are sorted. The builders (:meth:`from_simplices`,
+    :meth:`from_graph`, :func:`mpsn.clique_complex`, ...) sort the simplices of each dimension
+    lexicographically; :meth:`permute` and custom face tables may have any order.
 
-    *Orientation.* By default every simplex is oriented by its ascending vertices, so that
-    ``faces(k)[s, i]`` enters the boundary of ``s`` with sign :math:`(-1)^i`. ``flip`` turns
-    simplices round.
+    *Orientation.* By default every simplex is oriented by its ascending vertices, so
+    ``faces(k)[s, i]`` enters the boundary of ``s`` with sign :math:`(-1)^i`. ``flip`` reverses
+    orientations.
 
-    A disjoint union of complexes is again a complex (:func:`mpsn.collate`); ``batch`` tells
-    which simplex came from where. Complexes are values: methods return new ones.
+    A disjoint union of complexes is again a complex (:func:`mpsn.collate`); ``batch`` maps its
+    simplices to the complexes. Complexes are values: methods return new ones.
 
     Args:
-        num_vertices: Number of vertices.
-        faces: Face tables of dimension 1, 2, ..., the one of dimension k of shape (n_k, k+1).
+        num_vertices: Number of vertices. Defaults to 0.
+        faces: Face tables of dimension 1, 2, ..., each (n_k, k+1). Defaults to none.
         x: Features per dimension, each (n_k, F_k) or None.
-        y: Labels; a number, or a tensor with one row per labelled thing.
-        orientation: Signs ±1 per dimension, each (n_k,) or None for the canonical orientation.
-        vertex_labels: The user's names of the vertices, if they had other names than 0, 1, ...
+        y: Labels: a number, or a tensor with one row per complex or per vertex.
+        orientation: Signs ±1 per dimension, each (n_k,) or None for the default orientation.
+        vertex_labels: Names of the vertices. Defaults to 0, 1, ...
 
     Example:
         >>> K = SimplicialComplex(4, [[[1, 0], [2, 0], [2, 1], [3, 2]], [[2, 1, 0]]])
@@ -62,7 +61,8 @@ class SimplicialComplex(Complex):
             as_index_table(table, k + 1, f"face table {k}") for k, table in enumerate(faces, 1)
         ]
         check_same_device(tables)
-        device = tables[0].device if tables else _device_of(x)
+        given = [*tables, *(t for t in x or () if isinstance(t, Tensor))]
+        device = given[0].device if given else torch.device("cpu")
         n0 = as_int(num_vertices, "num_vertices")
         check_vertices(n0, device)
         check_face_tables(n0, tables)
@@ -75,7 +75,7 @@ class SimplicialComplex(Complex):
     def _of_tables(
         cls, tables: Sequence[Tensor], ptr: Sequence[Tensor], **fields: Any
     ) -> "SimplicialComplex":
-        """Build from face tables that are known to fit: no checks."""
+        """Build from valid face tables, without checks."""
         n0 = fields.pop("num_vertices", None)
         counts = [int(ptr[0][-1]) if n0 is None else n0, *map(len, tables)]
         incidences = [
@@ -119,37 +119,9 @@ class SimplicialComplex(Complex):
         return torch.cat([below[table[:, k]], below[table[:, 0], -1:]], dim=1)
 
     permute = _symmetries.permute
-
-    @classmethod
-    def from_simplices(
-        cls, simplices: Iterable[Collection[int]], num_vertices: int | None = None
-    ) -> "SimplicialComplex":
-        """Build the complex of the given simplices and all their faces.
-
-        Args:
-            simplices: Vertex lists, in any order and of any mix of sizes; repeats are welcome.
-            num_vertices: Number of vertices, all of which exist even if no simplex names them.
-                Defaults to one more than the largest vertex named.
-        """
-        return _convert.from_simplices(simplices, num_vertices)
-
-    @classmethod
-    def from_graph(cls, graph: object) -> "SimplicialComplex":
-        """Build the 1-dimensional complex of a graph.
-
-        See :func:`mpsn.clique_complex` for the kinds of graph, and for their cliques.
-        """
-        return _convert.from_graph(graph)
-
-    @classmethod
-    def from_gudhi(cls, tree: Any) -> "SimplicialComplex":
-        """Build from a gudhi ``SimplexTree``; its vertex numbers become ``vertex_labels``."""
-        return _convert.from_gudhi(tree)
-
+    from_simplices = staticmethod(_convert.from_simplices)
+    from_graph = staticmethod(_convert.from_graph)
+    from_gudhi = staticmethod(_convert.from_gudhi)
     to_simplices = _convert.to_simplices
     to_pyg = _convert.to_pyg
     to_gudhi = _convert.to_gudhi
-
-
-def _device_of(x: Sequence[object] | None) -> torch.device:
-    return next((t.device for t in x or () if isinstance(t, Tensor)), torch.device("cpu"))

@@ -1,4 +1,4 @@
-"""Neural networks on simplicial complexes: primitives, layers, readouts, models."""
+"""Neural networks on complexes: functions, layers, readouts, models."""
 
 from mpsn.nn import functional, models
 from mpsn.nn.conv import (

@@ -1,4 +1,4 @@
-"""Checks of what a layer is handed; values are not read, so that nothing waits for the device."""
+"""Validation of the inputs of layers, without reading values, which would synchronize a GPU."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,13 +15,10 @@ Activation = Callable[[Tensor], Tensor]
 
 
 def activation(act: str | Activation, inplace: bool = False) -> Activation:
-    """Return an activation by PyG's name for it, as a new module; what can be called stays itself.
+    """Return an activation by its name in PyG, or ``"id"``, as a new module; functions pass.
 
-    Args:
-        act: The name, such as ``"relu"`` or ``"leaky_relu"``, ``"id"`` for the identity, or what
-            it would stand for.
-        inplace: Whether a module made here may overwrite its input, if it can: for what a dense
-            layer has just made, that halves what is kept for the derivative.
+    ``inplace`` lets the module overwrite its input, such as the output of a dense layer, which
+    halves what is saved for the gradient.
     """
     if callable(act):
         return act
@@ -40,31 +37,32 @@ def activation(act: str | Activation, inplace: bool = False) -> Activation:
 
 
 def check_least(least: int, **sizes: Any) -> None:
-    """Raise unless all sizes, each under its name, are whole numbers from ``least`` on."""
+    """Raise unless all sizes, passed by name, are integers >= ``least``."""
     for name, size in sizes.items():
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < least:
-            raise LayerError(f"Expected {name} >= {least}, a whole number, got {size!r}.")
+            raise LayerError(f"Expected {name} as an integer >= {least}, got {size!r}.")
 
 
 def check_complex(K: Complex) -> None:
-    """Raise unless it is a complex."""
+    """Raise unless ``K`` is a complex."""
     if not isinstance(K, Complex):
         raise LayerError(
-            f"Expected a complex, got {type(K).__name__}; of a graph mpsn.clique_complex makes one."
+            f"Expected a complex, got {type(K).__name__}; lift a graph with mpsn.clique_complex."
         )
 
 
 def check_list(xs: object) -> None:
-    """Raise unless there are several features, one for each dimension."""
+    """Raise unless ``xs`` is a list of features, one for each dimension."""
     if isinstance(xs, Tensor) or not hasattr(xs, "__len__"):
-        raise LayerError(f"Expected a list of features per dimension, got {type(xs).__name__}.")
+        raise LayerError(
+            f"Expected a list of features per dimension, got {type(xs).__name__}; pass [x0, ...]."
+        )
 
 
 def check_cochain(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> None:
-    """Raise unless ``h`` holds (n_k, F) or (n_k, B, F) features of the k-cells.
+    """Raise unless ``h`` is (n_k, F) or (n_k, B, F), of the type and on the device of ``like``.
 
-    They must have the type and device of ``like``, a weight of the layer or other features.
-    Autocast converts types by itself, but not double precision.
+    Autocast converts types by itself, except for double precision.
     """
     check_complex(K)
     if not isinstance(h, Tensor):
@@ -79,8 +77,8 @@ def check_cochain(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> No
     double = torch.float64 in (h.dtype, like.dtype)
     if h.dtype != like.dtype and (double or not torch.is_autocast_enabled(h.device.type)):
         raise LayerError(
-            f"Expected features of type {like.dtype}, as layer and other features are, got "
-            f"{h.dtype}; convert them with .to({like.dtype}), or all else with .to({h.dtype})."
+            f"Expected features of type {like.dtype}, like the layer and other features, got "
+            f"{h.dtype}; convert them with .to({like.dtype}), or the others with .to({h.dtype})."
         )
     if h.dim() not in (2, 3) or h.shape[0] != K.count(k) or h.shape[-1] != width:
         n = K.count(k)
@@ -91,7 +89,7 @@ def check_cochain(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> No
 
 
 def cochain(K: Complex, k: int, xs: Sequence[Tensor | None], width: int, like: Tensor) -> Tensor:
-    """Return features of dimension k out of a list; arguments as for :func:`cochains`."""
+    """Return the features of dimension k in a list, see :func:`cochains`."""
     x = xs[k] if k < len(xs) else None
     if x is None:
         if K.count(k):
@@ -107,14 +105,9 @@ def cochain(K: Complex, k: int, xs: Sequence[Tensor | None], width: int, like: T
 def cochains(
     K: Complex, xs: Sequence[Tensor | None], max_dim: int, width: int, like: Tensor
 ) -> list[Tensor]:
-    """Return features of dimension 0, ..., max_dim, empty ones where the complex has no cell.
+    """Return features of dimension 0, ..., max_dim, of the type and on the device of ``like``.
 
-    Args:
-        K: The complex.
-        xs: Features per dimension; may stop, or be None, where there are no cells.
-        max_dim: The largest dimension wanted.
-        width: Width F of all features.
-        like: A weight of the layer, whose type and device features must have.
+    Features may be None or missing in ``xs`` where there are no cells; they are empty then.
     """
     check_complex(K)
     check_list(xs)
@@ -126,7 +119,7 @@ def cochains(
     out = [cochain(K, k, xs, width, like) for k in range(max_dim + 1)]
     if any(x.shape[1:] != out[0].shape[1:] for x in out):
         raise LayerError(
-            f"Expected features of one shape (n, F) or (n, B, F) in all dimensions, but for n, got "
-            f"{', '.join(str(tuple(x.shape)) for x in out)}."
+            f"Expected the same F, or B and F, in the features (n, F) or (n, B, F) of all "
+            f"dimensions, got {', '.join(str(tuple(x.shape)) for x in out)}."
         )
     return out

@@ -1,4 +1,4 @@
-"""Features for higher simplices where only vertices have some, by a learned map."""
+"""Learned features for higher simplices, from those of the vertices."""
 
 import torch
 from torch import Tensor
@@ -8,16 +8,16 @@ from mpsn.nn._checks import check_cochain, check_least
 
 
 class Populate(torch.nn.Module):
-    r"""Populate higher features as a linear function of vertex features (section 5 of the paper).
+    r"""Compute higher features as a linear function of vertex features (section 5 of the paper).
 
     .. math:: h_\sigma = W_k \sum_{v \in \sigma} h_v \qquad (\dim \sigma = k \geq 1)
 
-    Vertices keep their features. The sums come from the face tables: every vertex of a k-simplex
-    lies in k of its k+1 faces. See :func:`mpsn.lift_features` for lifts that learn nothing.
+    Vertices keep their features. Sums are computed along faces: every vertex of a k-simplex lies in
+    k of its k+1 faces. See :func:`mpsn.lift_features` for lifts without parameters.
 
     Args:
-        in_channels: Width F of the vertex features and of what is made from them.
-        max_dim: Largest dimension to give features to.
+        in_channels: Width F of the vertex features and of the computed features.
+        max_dim: Largest dimension to compute features for.
 
     Shapes:
         (n_0, F) in; one tensor (n_k, F) per dimension 0, ..., max_dim out.
@@ -46,5 +46,5 @@ class Populate(torch.nn.Module):
         return out
 
     def extra_repr(self) -> str:
-        """Describe what the parameters do not show."""
+        """Return the settings."""
         return f"{self.in_channels}, max_dim={self.max_dim}"

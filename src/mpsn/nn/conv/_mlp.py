@@ -1,4 +1,4 @@
-"""Small perceptrons that do not mind a dimension without cells."""
+"""Perceptrons that also work for dimensions without cells."""
 
 from itertools import pairwise
 
@@ -12,11 +12,7 @@ from mpsn.nn._checks import Activation, activation
 class RowNorm(torch.nn.Module):
     """Batch normalization over all rows of (n, ..., F).
 
-    A batch may hold no cell of some dimension, or one; neither has a variance. There the running
-    statistics serve, in training too, and they are left alone.
-
-    Args:
-        channels: Width F.
+    Fewer than two rows have no variance: the running statistics are used, and not updated, then.
 
     Example:
         >>> from mpsn.nn.conv._mlp import RowNorm
@@ -29,7 +25,7 @@ class RowNorm(torch.nn.Module):
         self.norm = torch.nn.BatchNorm1d(channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalize; shapes stay."""
+        """Return normalized features of the same shape."""
         rows = x.reshape(-1, x.shape[-1])
         if rows.shape[0] > 1:
             return self.norm(rows).view(x.shape)  # type: ignore[no-any-return]
@@ -39,7 +35,7 @@ class RowNorm(torch.nn.Module):
 
 
 class Function(torch.nn.Module):
-    """A function as a module, to stand in a sequence."""
+    """A function as a module."""
 
     def __init__(self, function: Activation) -> None:
         super().__init__()
@@ -56,13 +52,7 @@ def mlp(
     norm: bool = False,
     first: type[torch.nn.Linear] = torch.nn.Linear,
 ) -> torch.nn.Sequential:
-    """Build Linear, [RowNorm,] activation once per step of ``widths``.
-
-    Args:
-        widths: Widths of the input and of every dense layer's output.
-        act: The activation, by name or itself.
-        norm: Whether to normalize before it.
-        first: Kind of the first dense layer.
+    """Build a perceptron: Linear, [RowNorm,] activation for each step of ``widths``.
 
     Example:
         >>> from mpsn.nn.conv._mlp import mlp
@@ -74,7 +64,7 @@ def mlp(
         layers.append((torch.nn.Linear if layers else first)(n_in, n_out))
         if norm:
             layers.append(RowNorm(n_out))
-        # What RowNorm returns is a view, which would have to be copied first.
+        # RowNorm returns a view, which would have to be copied before in-place activation.
         function = activation(act, inplace=not norm)
         layers.append(function if isinstance(function, torch.nn.Module) else Function(function))
     return torch.nn.Sequential(*layers)

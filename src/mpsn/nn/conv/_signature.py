@@ -1,4 +1,4 @@
-"""What arguments a user's function takes, read once, when a layer is built."""
+"""The signatures of user-defined functions, read once, when a layer is built."""
 
 import inspect
 from collections.abc import Callable
@@ -19,18 +19,14 @@ VOCABULARY = {
 
 
 class Function(NamedTuple):
-    """How to call a function: with which names, or with the sender alone."""
+    """How to call a function: the names of its arguments, or the sender as the only one."""
 
     names: tuple[str, ...]
     positional: bool = False
 
 
 def read_function(role: str, function: Callable[..., Any] | None) -> Function | None:
-    """Read the signature of a message or update function, or say why it cannot be called.
-
-    Args:
-        role: ``"boundary"``, ``"coboundary"``, ``"lower"``, ``"upper"`` or ``"update"``.
-        function: A function, method or module, or None.
+    """Read the signature of a message or update function, given its role in ``VOCABULARY``.
 
     Example:
         >>> from mpsn.nn.conv._signature import read_function
@@ -44,22 +40,15 @@ def read_function(role: str, function: Callable[..., Any] | None) -> Function | 
     called = function.forward if isinstance(function, torch.nn.Module) else function
     try:
         parameters = inspect.signature(called).parameters.values()
-    except ValueError:  # torch's own functions, such as torch.tanh, do not tell
+    except ValueError:  # torch's own functions, such as torch.tanh, have no signature
         parameters = inspect.signature(lambda input: input).parameters.values()
     needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     words = VOCABULARY[role]
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        names = words
-    else:
-        names = tuple(p.name for p in parameters if p.name in words)
+    every = any(p.kind is p.VAR_KEYWORD for p in parameters)
     unknown = [p.name for p in needed if p.name not in words]
     if not unknown:
-        return Function(names)
-    if (
-        role != "update"
-        and len(needed) == 1
-        and needed[0].kind is not inspect.Parameter.VAR_POSITIONAL
-    ):
+        return Function(words if every else tuple(p.name for p in parameters if p.name in words))
+    if role != "update" and len(needed) == 1 and needed[0].kind is not needed[0].VAR_POSITIONAL:
         return Function(("sender",), positional=True)
     raise LayerError(
         f"Expected {role} to take arguments named {', '.join(words)}, got {', '.join(unknown)}; "

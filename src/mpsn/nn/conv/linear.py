@@ -1,4 +1,4 @@
-"""The linear-message layer of the paper's analysis."""
+"""The layer with linear messages of the paper's analysis."""
 
 from collections.abc import Sequence
 
@@ -10,21 +10,21 @@ from mpsn.nn._checks import Activation, activation, check_least, cochains
 
 
 class LinearMPSNConv(torch.nn.Module):
-    r"""An MPSN layer with linear messages and sums (appendix D of the paper).
+    r"""An MPSN layer with linear messages and sum aggregation (appendix D of the paper).
 
     .. math::
         H_i' = \psi\bigl(B_i^\top B_i H_i W_1 + H_i W_2 + B_{i+1} B_{i+1}^\top H_i W_3
             + B_i^\top H_{i-1} W_4 + B_{i+1} H_{i+1} W_5\bigr)
 
-    with weights of its own for each dimension i. Orientation equivariant if ψ is odd. The terms
-    share products, :math:`B_i^\top (B_i H_i W_1 + H_{i-1} W_4)` and
-    :math:`B_{i+1} (B_{i+1}^\top H_i W_3 + H_{i+1} W_5)`, and no Laplacian is formed.
+    with separate weights for each dimension i. The layer is orientation equivariant if ψ is odd. It
+    is computed as :math:`B_i^\top (B_i H_i W_1 + H_{i-1} W_4)` and
+    :math:`B_{i+1} (B_{i+1}^\top H_i W_3 + H_{i+1} W_5)`, without forming Laplacians.
 
     Args:
         in_channels: Width F of the input.
         out_channels: Width G of the output.
-        max_dim: Largest dimension of a simplex that takes part.
-        act: ψ: ``"id"``, ``"tanh"``, ``"relu"``, ``"elu"`` or a function.
+        max_dim: Largest dimension of the cells used.
+        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"id"``.
 
     Shapes:
         One tensor (n_k, F), or (n_k, B, F), per dimension 0, ..., max_dim in; G instead of F out.
@@ -37,12 +37,7 @@ class LinearMPSNConv(torch.nn.Module):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        max_dim: int,
-        *,
-        act: str | Activation = "id",
+        self, in_channels: int, out_channels: int, max_dim: int, *, act: str | Activation = "id"
     ) -> None:
         super().__init__()
         check_least(0, max_dim=max_dim)
@@ -60,7 +55,7 @@ class LinearMPSNConv(torch.nn.Module):
         self.act = activation(act)
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None]) -> list[Tensor]:
-        """Return new features per dimension; those handed in stay as they are."""
+        """Return new features per dimension; the inputs are not modified."""
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.own[0].weight)  # type: ignore
         out = []
         for i, h in enumerate(hs):
@@ -79,5 +74,5 @@ class LinearMPSNConv(torch.nn.Module):
         return out
 
     def extra_repr(self) -> str:
-        """Describe what the parameters do not show."""
+        """Return the settings."""
         return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}"

@@ -1,16 +1,11 @@
-"""The general layer: any messages, any aggregation, any update."""
+"""The general message passing layer, with any messages, aggregation and update."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn.aggr import (
-    Aggregation,
-    MeanAggregation,
-    MultiAggregation,
-    SumAggregation,
-)
+from torch_geometric.nn.aggr import Aggregation, MeanAggregation, MultiAggregation, SumAggregation
 from torch_geometric.nn.resolver import aggregation_resolver
 
 from mpsn.complexes._operators import Kind, entry_pairs
@@ -28,7 +23,7 @@ Given = Callable[..., Tensor] | Sequence[Callable[..., Tensor] | None] | None
 
 
 class MPSNConv(torch.nn.Module):
-    r"""The message passing layer of the paper's section 4, with messages of your own.
+    r"""The general message passing layer, with custom functions (section 4 of the paper).
 
     .. math::
         m_B(\sigma) &= \mathrm{AGG}_{\tau \in B(\sigma)} M_B(h_\sigma, h_\tau) \\
@@ -39,38 +34,36 @@ class MPSNConv(torch.nn.Module):
             M_\uparrow(h_\sigma, h_\tau, h_{\sigma\cup\tau}) \\
         h_\sigma' &= U(h_\sigma, m_B(\sigma), m_C(\sigma), m_\downarrow(\sigma), m_\uparrow(\sigma))
 
-    Pass the functions, or subclass and define methods of the same names. Each takes what it names:
-    a message any of ``receiver``, ``sender``, and (lower and upper only) ``shared``; the update any
-    of ``receiver``, ``boundary``, ``coboundary``, ``lower``, ``upper``; all of them also ``dim``,
-    the dimension of the receivers. A message of one argument with another name, such as a
-    ``torch.nn.Linear``, takes the sender. A list holds one function per dimension, None for none.
-    Functions must not write to their arguments; activations with ``inplace=True``, where they are
-    modules of the layer, may.
+    Pass the functions, or subclass and define methods of the same names. Functions are called by
+    argument names: messages may use ``receiver``, ``sender``, ``shared`` (lower and upper only);
+    the update ``receiver``, ``boundary``, ``coboundary``, ``lower``, ``upper``; all of them
+    ``dim``, the dimension of the receivers. A message with one argument of another name, such as a
+    ``torch.nn.Linear``, gets the sender. A list holds one function, or None, per dimension.
+    Functions must not modify their arguments, except by modules with ``inplace=True``.
 
-    A message that does not name ``receiver`` costs linear time under sum or mean: it is computed
-    once per simplex, or per simplex and shared simplex. Others run over explicit pairs, of which
-    lower ones can be quadratically many. Numbers are the same either way, up to rounding, for
-    messages that treat each row by itself, as batch normalisation in training does not.
+    A message that does not use ``receiver`` costs linear time with sum or mean: it is computed
+    once per cell, or per cell and shared cell. Other messages are computed for all pairs, which can
+    be quadratically many for ``lower``. Results are the same up to rounding if messages treat rows
+    independently, unlike batch normalization in training.
 
-    With ``signed=True`` messages are computed as the sender τ sees them,
+    With ``signed=True``, messages are computed relative to the orientation of the sender τ,
     :math:`o_{\sigma\tau} M(o_{\sigma\tau} h_\sigma, h_\tau, o_{\tau\delta} h_\delta)`, where δ is
-    the shared simplex and o are relative orientations. With odd functions, and an odd aggregation
-    such as sum or mean, the layer is then orientation equivariant.
+    the shared cell and o are relative orientations. With odd functions, and an odd aggregation such
+    as sum or mean, the layer is then orientation equivariant.
 
     Args:
         update: U.
-        boundary: M_B, or None for no such message; likewise the next three.
+        boundary: M_B. Defaults to no such messages; likewise the next three.
         coboundary: M_C.
         lower: M_↓.
         upper: M_↑.
-        aggr: AGG: ``"sum"``, ``"mean"``, or any aggregation of PyG by name, as module, or a list of
-            those, whose results are concatenated.
-        signed: Whether to use relative orientations.
+        aggr: AGG: any aggregation of PyG, by name or as a module, or a list of those, whose results
+            are concatenated. Defaults to ``"sum"``.
+        signed: Whether to use relative orientations. Defaults to False.
 
     Shapes:
-        One tensor (n_k, F_k) per dimension, in and out; there are as many dimensions as tensors,
-        and simplices above are left out of account. A simplex without senders receives zeros; for
-        their width, messages are called on no rows where there is no dimension to hear from.
+        One tensor (n_k, F_k) per dimension, in and out; higher cells are ignored. A cell without
+        senders receives zeros, whose width is found by calling the message on zero rows.
 
     Example:
         >>> class Layer(mpsn.nn.MPSNConv):
@@ -120,7 +113,7 @@ class MPSNConv(torch.nn.Module):
             )
 
     def _adopt(self, name: str, given: Given) -> None:
-        """Keep a function under its name, unless the class has a method of that name."""
+        """Set a function as an attribute, unless the class has a method of that name."""
         own = getattr(type(self), name, None)
         if own is not None and given is not None:
             raise LayerError(f"Expected {name} as a method or as an argument, got both; drop one.")
@@ -139,13 +132,11 @@ class MPSNConv(torch.nn.Module):
             self._functions[name] = [read_function(name, f) for f in several]
 
     def _call(self, name: str, k: int, **values: Any) -> Any:
-        """Call a function with those of the values that it names."""
-        how = self._functions[name]
-        function = getattr(self, name)
+        """Call a function with the values that it uses."""
+        how, function, values["dim"] = self._functions[name], getattr(self, name), k
         if isinstance(how, list):
             how, function = how[k], function[k]
-        assert how is not None  # asked before
-        values["dim"] = k
+        assert how is not None
         named = {key: values[key] for key in how.names}
         if any(getattr(module, "inplace", False) for module in self.modules()):
             named = {key: v.clone() if isinstance(v, Tensor) else v for key, v in named.items()}
@@ -156,7 +147,7 @@ class MPSNConv(torch.nn.Module):
         return how[k] if isinstance(how, list) else how
 
     def forward(self, K: Complex, xs: Sequence[Tensor]) -> list[Tensor]:
-        """Return new features per dimension; those handed in stay as they are."""
+        """Return new features per dimension; the inputs are not modified."""
         check_complex(K)
         check_list(xs)
         for k, x in enumerate(xs):
@@ -193,7 +184,7 @@ class MPSNConv(torch.nn.Module):
         return out
 
     def _silence(self, kind: Kind, k: int, h: Tensor) -> Tensor:
-        """Return the zeros that k-simplices receive if there is no dimension to hear from."""
+        """Return the zeros that k-cells receive if there is no dimension of senders."""
         none = h[:0]
         message = self._call(kind, k, receiver=none, sender=none, shared=none)
         index = torch.zeros(0, dtype=torch.int64, device=h.device)
@@ -202,42 +193,34 @@ class MPSNConv(torch.nn.Module):
     def _aggregate(self, message: Tensor, receiver: Tensor, count: int) -> Tensor:
         if message.shape[0]:
             out: Tensor = self.aggr(message, receiver, dim_size=count, dim=0)
-            heard = torch.zeros(count, dtype=torch.bool, device=out.device)
-            heard[receiver] = True
-            return torch.where(heard.view(-1, *(1,) * (out.dim() - 1)), out, 0)
-        # Not all of PyG's aggregations take nothing; ask for the shape with one row.
+            has_sender = torch.zeros(count, dtype=torch.bool, device=out.device)
+            has_sender[receiver] = True
+            return torch.where(has_sender.view(-1, *(1,) * (out.dim() - 1)), out, 0)
+        # Some of PyG's aggregations fail on zero rows; infer the shape from one row.
         row, first = message.new_zeros((1, *message.shape[1:])), receiver.new_zeros(1)
         like: Tensor = self.aggr(row, first, dim_size=1, dim=0)
         return like.new_zeros((count, *like.shape[1:]))
 
     def _in_linear_time(
-        self,
-        K: Complex,
-        k: int,
-        kind: Kind,
-        h: Tensor,
-        near: Tensor,
-        shared: bool,
+        self, K: Complex, k: int, kind: Kind, h: Tensor, near: Tensor, shared: bool
     ) -> Tensor:
+        signed = self.signed
         if not shared:
-            sender = near if kind in ("boundary", "coboundary") else h
-            message = self._call(kind, k, sender=sender)
-            return _join(
-                [
-                    fn.aggregate(K, k, kind, message, signed=self.signed, reduce=r)
-                    for r in self.reduces
-                ]
-            )
+            message = self._call(kind, k, sender=near if kind in ("boundary", "coboundary") else h)
+            parts = [
+                fn.aggregate(K, k, kind, message, signed=signed, reduce=r) for r in self.reduces
+            ]
+            return _join(parts)
         up = kind == "upper"
         incidence = K.incidence(k + 1 if up else k)
         if up:
             sender, between = incidence.gather(h), incidence.spread(near)
-            between = rows(incidence.signs, between) * between if self.signed else between
+            between = rows(incidence.signs, between) * between if signed else between
         else:
-            sender, between = incidence.spread(h), incidence.gather(near, signed=self.signed)
+            sender, between = incidence.spread(h), incidence.gather(near, signed=signed)
         message = self._call(kind, k, sender=sender, shared=between)
         exchange = incidence.upper_messages if up else incidence.lower_messages
-        return _join([exchange(message, signed=self.signed, reduce=r) for r in self.reduces])
+        return _join([exchange(message, signed=signed, reduce=r) for r in self.reduces])
 
     def _by_pairs(self, K: Complex, k: int, kind: Kind, h: Tensor, near: Tensor) -> Tensor:
         if kind == "boundary" or kind == "coboundary":
@@ -249,7 +232,7 @@ class MPSNConv(torch.nn.Module):
             receiver, sign, between = end[one], B.signs[one] * B.signs[two], near[shared[two]]
             between = rows(B.signs[two], between) * between if self.signed else between
             values = {"sender": h[end[two]], "shared": between}
-        order = receiver.argsort(stable=True)  # some aggregations ask for it
+        order = receiver.argsort(stable=True)  # required by some aggregations
         receiver, sign = receiver[order], sign[order]
         values = {name: value[order] for name, value in values.items()}
         values["receiver"] = rows(sign, h) * h[receiver] if self.signed else h[receiver]

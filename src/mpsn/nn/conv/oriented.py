@@ -1,4 +1,4 @@
-"""The edge-flow layer: signed messages from lower and upper neighbours."""
+"""The edge-flow layer: signed messages from lower and upper neighbors."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from mpsn.nn._checks import Activation, activation, check_cochain, check_least
 
 
 class OrientedConv(torch.nn.Module):
-    r"""Message passing between oriented simplices of one dimension (appendix F, trajectories).
+    r"""Message passing between oriented cells of one dimension (appendix F, trajectories).
 
     .. math::
         h_\sigma' = \psi\Bigl(W_0 h_\sigma
@@ -17,16 +17,16 @@ class OrientedConv(torch.nn.Module):
             + \sum_{\delta \in N_\uparrow(\sigma)} W_2 h_\delta o_{\sigma\delta}\Bigr)
 
     With odd ψ and no bias the layer is orientation equivariant (Theorem 14). Unsigned and with
-    the absolute value as input it is the L₀-inv layer, without ``upper`` that of the GNN.
+    absolute values as input it is the L₀-inv layer, without ``upper`` that of the GNN.
 
     Args:
         in_channels: Width F of the input.
         out_channels: Width G of the output.
-        dim: Dimension of the simplices.
-        act: ψ: ``"id"``, ``"tanh"``, ``"relu"``, ``"elu"`` or a function.
-        signed: Whether messages carry the relative orientations o.
-        upper: Whether upper neighbours send messages.
-        bias: Whether to add a bias, which breaks orientation equivariance.
+        dim: Dimension of the cells. Defaults to 1.
+        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"id"``.
+        signed: Whether messages are multiplied by o. Defaults to True.
+        upper: Whether upper neighbors send messages. Defaults to True.
+        bias: Whether to add a bias, which breaks orientation equivariance. Defaults to False.
 
     Shapes:
         (n_dim, F) in and (n_dim, G) out; (n_dim, B, F) for a batch of cochains on one complex.
@@ -58,7 +58,7 @@ class OrientedConv(torch.nn.Module):
         self.act = activation(act)
 
     def forward(self, K: Complex, h: Tensor) -> Tensor:
-        """Return new features of the same simplices."""
+        """Return new features of the same cells."""
         check_cochain(K, self.dim, h, self.in_channels, self.own.weight)
         k = self.dim
         out = self.own(h) + self.lower(fn.aggregate(K, k, "lower", h, signed=self.signed))
@@ -67,5 +67,5 @@ class OrientedConv(torch.nn.Module):
         return self.act(out)
 
     def extra_repr(self) -> str:
-        """Describe what the parameters do not show."""
+        """Return the settings."""
         return f"{self.in_channels}, {self.out_channels}, dim={self.dim}, signed={self.signed}"

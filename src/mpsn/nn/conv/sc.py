@@ -9,7 +9,7 @@ from mpsn.complexes import Incidence, SimplicialComplex
 from mpsn.complexes._sparse import rows
 from mpsn.nn._checks import Activation, activation, cochains
 
-ROADS = ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2))  # (to, from)
+MAPS = ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2))  # (to, from)
 
 
 class SCConv(torch.nn.Module):
@@ -24,8 +24,8 @@ class SCConv(torch.nn.Module):
     with :math:`D_0 = \max(\operatorname{diag}(|B_1| 1), I)`,
     :math:`D_1 = 2\operatorname{diag}(|B_1| D_2 1)`,
     :math:`D_2 = \max(\operatorname{diag}(|B_2| 1), I)`, :math:`D_3 = I/3`, :math:`D_4 = I`,
-    :math:`D_5 = \operatorname{diag}(|B_2| 1)`, inverses of 0 left out, and the adjacencies that
-    belong to the normalized Laplacians, with self-loops:
+    :math:`D_5 = \operatorname{diag}(|B_2| 1)`, with 0 as the inverse of 0, and the adjacencies of
+    the normalized Laplacians, with self-loops:
 
     .. math::
         \tilde A_0^u &= (A_0^u + I)(D_0 + I)^{-1}, & A_0^u &= D_0 - B_1 B_1^\top \\
@@ -33,13 +33,13 @@ class SCConv(torch.nn.Module):
         \tilde A_1^d &= (D_2 + I)(A_1^d + I), & A_1^d &= D_2^{-1} - B_1^\top D_1^{-1} B_1 \\
         \tilde A_2^d &= (D_4 + I)(A_2^d + I), & A_2^d &= D_4^{-1} - B_2^\top D_5^{-1} B_2
 
-    The layer is defined for dimensions 0, 1 and 2 and takes no account of simplices above. A
-    special case of :class:`MPSNConv` (Theorem 12).
+    The layer is defined for dimensions 0, 1 and 2 and ignores higher simplices. It is a special
+    case of :class:`MPSNConv` (Theorem 12).
 
     Args:
         in_channels: Width F of the input.
         out_channels: Width G of the output.
-        act: ψ: ``"relu"``, ``"id"``, ``"tanh"``, ``"elu"`` or a function.
+        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"relu"``.
 
     Shapes:
         Three tensors (n_k, F), or (n_k, B, F), in; G instead of F out.
@@ -61,18 +61,18 @@ class SCConv(torch.nn.Module):
         self.weights = torch.nn.ModuleDict(
             {
                 f"{to}{from_}": torch.nn.Linear(in_channels, out_channels, bias=False)
-                for to, from_ in ROADS
+                for to, from_ in MAPS
             }
         )
         self.act = activation(act)
 
     def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None]) -> list[Tensor]:
-        """Return new features per dimension; those handed in stay as they are."""
+        """Return new features per dimension; the inputs are not modified."""
         w = self.weights
         h0, h1, h2 = cochains(K, xs, 2, self.in_channels, w["00"].weight)  # type: ignore[arg-type]
         edges, triangles = K.incidence(1), K.incidence(2)
         d0 = edges.degree.clamp(min=1).to(h0.dtype)  # (n_0,)
-        d2 = triangles.degree.clamp(min=1).to(h0.dtype)  # (n_1,), also D_5: an unused 1 for 0
+        d2 = triangles.degree.clamp(min=1).to(h0.dtype)  # (n_1,), also D_5, whose zeros are unused
         d1 = (2 * edges.coboundary(d2)).clamp(min=1)  # (n_0,)
 
         def down(h: Tensor, B: Incidence, d: Tensor) -> Tensor:
@@ -100,5 +100,5 @@ class SCConv(torch.nn.Module):
         ]
 
     def extra_repr(self) -> str:
-        """Describe what the parameters do not show."""
+        """Return the settings."""
         return f"{self.in_channels}, {self.out_channels}"

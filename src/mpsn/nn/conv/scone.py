@@ -13,14 +13,14 @@ class SCoNeConv(torch.nn.Module):
 
     .. math:: H' = \psi\bigl(B_k^\top B_k H W_0 + H W_1 + B_{k+1} B_{k+1}^\top H W_2\bigr)
 
-    Orientation equivariant for odd ψ. It differs from :class:`OrientedConv` by the diagonals of the
-    two Laplacians.
+    The layer is orientation equivariant if ψ is odd. It differs from :class:`OrientedConv` in the
+    diagonals of the two Laplacians.
 
     Args:
         in_channels: Width F of the input.
         out_channels: Width G of the output.
-        dim: Dimension k of the simplices.
-        act: ψ, odd in the original: ``"tanh"``, ``"id"``, ``"relu"``, ``"elu"`` or a function.
+        dim: Dimension k of the cells. Defaults to 1.
+        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"tanh"``.
 
     Shapes:
         (n_dim, F) in and (n_dim, G) out; (n_dim, B, F) for a batch of cochains on one complex.
@@ -32,12 +32,7 @@ class SCoNeConv(torch.nn.Module):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        dim: int = 1,
-        *,
-        act: str | Activation = "tanh",
+        self, in_channels: int, out_channels: int, dim: int = 1, *, act: str | Activation = "tanh"
     ) -> None:
         super().__init__()
         check_least(0, dim=dim)
@@ -48,11 +43,11 @@ class SCoNeConv(torch.nn.Module):
         self.act = activation(act)
 
     def forward(self, K: Complex, h: Tensor) -> Tensor:
-        """Return new features of the same simplices."""
+        """Return new features of the same cells."""
         check_cochain(K, self.dim, h, self.in_channels, self.own.weight)
         down, up = hodge(K, self.dim, h)
         return self.act(self.down(down) + self.own(h) + self.up(up))
 
     def extra_repr(self) -> str:
-        """Describe what the parameters do not show."""
+        """Return the settings."""
         return f"{self.in_channels}, {self.out_channels}, dim={self.dim}"

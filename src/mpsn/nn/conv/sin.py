@@ -15,7 +15,7 @@ from mpsn.nn.conv._mlp import mlp
 
 
 class SplitLinear(torch.nn.Linear):
-    """A dense layer on a concatenation of two tensors (n, ..., F_i), which is not formed."""
+    """A dense layer on a concatenation of two tensors (n, ..., F_i), without forming it."""
 
     def forward(self, x: Tensor | Sequence[Tensor]) -> Tensor:
         """Return (n, ..., G)."""
@@ -39,23 +39,25 @@ class SINConv(torch.nn.Module):
     with :math:`M_{\uparrow,p} = \mathrm{MLP}_{M,p}(h_\tau \| h_{\sigma\cup\tau})`, as for the
     strongly regular graphs, or :math:`M_{\uparrow,p} = h_\tau`, as for the TU graphs.
     MLP_B and MLP_↑ have two dense layers, MLP_U and MLP_M one, each with the non-linearity, and the
-    first three with batch normalization if ``norm`` is set. All are per dimension p.
+    first three with batch normalization if ``norm`` is set. Each dimension p has its own MLPs.
 
-    Boundaries and upper neighbours suffice for the full power of SWL, and cost linear time.
+    Boundaries and upper neighbors suffice for the full power of SWL, and cost linear time.
 
     Args:
         in_channels: Width F of the input.
         out_channels: Width G of the output.
-        max_dim: Largest dimension of a cell that takes part.
+        max_dim: Largest dimension of the cells used.
         coface_message: Whether messages pass through MLP_M together with the shared co-face.
-        act: The non-linearity: a name that PyG knows, ``"id"``, or a function.
-        norm: Whether to use batch normalization.
-        eps: Value of ε_B and ε_↑ at the start.
-        train_eps: Whether both are learned.
+            Defaults to True.
+        act: The non-linearity: a name that PyG knows, ``"id"``, or a function. Defaults to
+            ``"elu"``.
+        norm: Whether to use batch normalization. Defaults to False.
+        eps: Initial value of ε_B and ε_↑. Defaults to 0.
+        train_eps: Whether ε_B and ε_↑ are learned. Defaults to False.
 
     Shapes:
         One tensor (n_k, F), or (n_k, B, F), per dimension 0, ..., max_dim in; G instead of F out,
-        for each of ``dims`` if they are given.
+        for each of ``dims`` if given.
 
     Example:
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
@@ -87,28 +89,25 @@ class SINConv(torch.nn.Module):
         self.mlp_update = torch.nn.ModuleList(
             mlp([2 * out_channels, out_channels], act, norm, SplitLinear) for _ in dims
         )
-        # Nothing lies above dimension max_dim, so it has no co-face messages.
+        # Cells of dimension max_dim have no co-faces, hence no messages.
         self.message = torch.nn.ModuleList(
             torch.nn.Linear(2 * in_channels, in_channels) for _ in dims[:-1] if coface_message
         )
-        self.act = activation(act, inplace=True)  # of messages, which are no one else's
+        self.act = activation(act, inplace=True)  # for messages, which nothing else uses
         start = torch.full((max_dim + 1, 2), float(eps))  # (dimension, [boundary, upper])
         self.eps = torch.nn.Parameter(start) if train_eps else None
         self.fixed_eps = float(eps)
 
     def forward(
-        self,
-        K: Complex,
-        xs: Sequence[Tensor | None],
-        dims: Sequence[int] | None = None,
+        self, K: Complex, xs: Sequence[Tensor | None], dims: Sequence[int] | None = None
     ) -> list[Tensor]:
-        """Return new features of ``dims``, all by default; those handed in stay as they are."""
+        """Return new features of ``dims``, by default all; the inputs are not modified."""
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
         dims = tuple(range(len(hs)) if dims is None else dims)
         if not all(0 <= k <= self.max_dim for k in dims):
             raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
-        # The derivative runs backwards: messages last, and perceptrons of large dimensions before
-        # them. In this order training holds the least at a time.
+        # Gradients are computed in reverse order: perceptrons of low dimensions first, messages
+        # last. This order needs the least memory in training.
         ups = [self._up(K, hs, k) for k in dims]
         out = [self.update(k, self._low(K, hs, k), ups.pop()) for k in reversed(dims)]
         return out[::-1]
@@ -137,11 +136,10 @@ class SINConv(torch.nn.Module):
         return fn.coface_messages(h, coface, incidence, dense.weight, dense.bias, self.act)
 
     def update(self, k: int, low: Tensor, up: Tensor) -> Tensor:
-        """Return MLP_U(MLP_B(low) ‖ MLP_↑(up)), the concatenation not formed."""
-        halves = [self.mlp_boundary[k](low), self.mlp_upper[k](up)]
-        out: Tensor = self.mlp_update[k](halves)
+        """Return MLP_U(MLP_B(low) ‖ MLP_↑(up)), without forming the concatenation."""
+        out: Tensor = self.mlp_update[k]([self.mlp_boundary[k](low), self.mlp_upper[k](up)])
         return out
 
     def extra_repr(self) -> str:
-        """Describe what the parameters do not show."""
+        """Return the settings."""
         return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}"

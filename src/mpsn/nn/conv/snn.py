@@ -13,16 +13,16 @@ class SNNConv(torch.nn.Module):
     .. math:: H' = \psi\Bigl(\sum_{r=0}^{R} L_p^r H W_r + b\Bigr),
         \qquad L_p = B_p^\top B_p + B_{p+1} B_{p+1}^\top
 
-    Powers are applied one sparse product at a time; the Laplacian is never formed. A stack of R
-    layers :class:`MPSNConv` says the same (Theorem 12).
+    Powers are applied one sparse product at a time, without forming the Laplacian. A stack of R
+    :class:`MPSNConv` layers computes the same (Theorem 12).
 
     Args:
         in_channels: Width F of the input.
         out_channels: Width G of the output.
-        degree: R, how far messages travel.
-        dim: Dimension p of the simplices.
-        act: ψ: ``"id"``, ``"tanh"``, ``"relu"``, ``"elu"`` or a function.
-        bias: Whether to add b, which breaks orientation equivariance.
+        degree: Degree R of the polynomial.
+        dim: Dimension p of the cells. Defaults to 1.
+        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"id"``.
+        bias: Whether to add b, which breaks orientation equivariance. Defaults to False.
 
     Shapes:
         (n_dim, F) in and (n_dim, G) out; (n_dim, B, F) for a batch of cochains on one complex.
@@ -54,7 +54,7 @@ class SNNConv(torch.nn.Module):
         self.act = activation(act)
 
     def forward(self, K: Complex, h: Tensor) -> Tensor:
-        """Return new features of the same simplices."""
+        """Return new features of the same cells."""
         check_cochain(K, self.dim, h, self.in_channels, self.weights[0].weight)  # type: ignore
         out = self.weights[0](h)
         for weight in self.weights[1:]:
@@ -63,7 +63,7 @@ class SNNConv(torch.nn.Module):
         return self.act(out)
 
     def extra_repr(self) -> str:
-        """Describe what the parameters do not show."""
+        """Return the settings."""
         return f"{self.in_channels}, {self.out_channels}, degree={self.degree}, dim={self.dim}"
 
 

@@ -1,8 +1,7 @@
-"""Messages over incidences: any complex, any dimension, linear time.
+"""Messages over incidences, in linear time, for any complex and dimension.
 
-The sums themselves are methods of :class:`mpsn.complexes.Incidence`. Here is what networks add to
-them. Every function takes features (n_k, F) or (n_k, B, F), differentiates, and compiles with
-``fullgraph=True``.
+The sums themselves are methods of :class:`mpsn.complexes.Incidence`. All functions take features
+(n_k, F) or (n_k, B, F), are differentiable, and compile with ``fullgraph=True``.
 """
 
 from mpsn.nn.functional.aggregate import aggregate

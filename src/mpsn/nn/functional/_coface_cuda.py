@@ -1,4 +1,4 @@
-"""Activated messages on a GPU: one kernel forth and one back, which store no message."""
+"""Activated messages on a GPU: one kernel forward and one backward, which store no messages."""
 
 import torch
 from torch import Tensor
@@ -12,14 +12,14 @@ try:  # comes with torch for CUDA, on most systems
 except ImportError:
     triton = None
 
-TILE = 1024  # entries of messages that a program takes at a time
-WIDTH = 128  # of which so many columns at most
+TILE = 1024  # numbers that a program handles at a time
+WIDTH = 128  # maximal number of columns per program
 
 if triton is not None:
 
     @triton.jit
     def _expm1(x):  # type: ignore[no-untyped-def]
-        """Return e^x - 1; near 0, where digits would cancel, by Taylor's series to x^7 or x^12."""
+        """Return e^x - 1; near 0, where digits would cancel, by a Taylor series to x^7 or x^12."""
         series = tl.full(x.shape, 1.0, x.dtype)
         for i in tl.static_range(11):
             if i > 4 or x.dtype == tl.float64:
@@ -93,7 +93,7 @@ if triton is not None:
 
 
 def can_run(*inputs: Tensor) -> bool:
-    """Return whether the kernels may be used."""
+    """Return whether the kernels can be used."""
     return (
         triton is not None
         and inputs[0].dtype in (torch.float32, torch.float64)
@@ -104,7 +104,7 @@ def can_run(*inputs: Tensor) -> bool:
 
 
 def is_transformed(h: Tensor) -> bool:
-    """Return whether a forward derivative, vmap or another transform is at work."""
+    """Return whether a forward derivative, vmap or another transform is active."""
     return (
         torch._C._functorch.peek_interpreter_stack() is not None
         or torch._C._functorch.is_legacy_batchedtensor(h)
@@ -113,14 +113,14 @@ def is_transformed(h: Tensor) -> bool:
 
 
 def sums(p: Tensor, q: Tensor, faces: Tensor, kind: str) -> Tensor:
-    """Return for every σ the sum of a(p_τ + q_{σ∪τ}), (n_k, ..., G), with a of a known kind."""
+    """Return for every σ the sum of a(p_τ + q_{σ∪τ}), (n_k, ..., G), for an activation a."""
     out = torch.zeros_like(p, memory_format=torch.contiguous_format)
     _launch(_sums, p, q, faces, [out], kind)
     return out
 
 
 def gradients(p: Tensor, q: Tensor, faces: Tensor, grad: Tensor, kind: str) -> list[Tensor]:
-    """Return the gradients for p and q, given that for the sums."""
+    """Return the gradients of p and q, given that of the sums."""
     out = torch.zeros_like(p, memory_format=torch.contiguous_format)
     rest = torch.empty_like(q, memory_format=torch.contiguous_format)
     _launch(_gradients, p, q, faces, [grad.contiguous(), out, rest], kind)

@@ -1,4 +1,4 @@
-"""Sums over one of the four kinds of neighbors, for those who hold a complex."""
+"""Sums over the neighbors of one of the four kinds, given a complex."""
 
 from typing import TYPE_CHECKING
 
@@ -13,23 +13,17 @@ if TYPE_CHECKING:
 
 
 def aggregate(
-    K: "Complex",
-    k: int,
-    kind: Kind,
-    h: Tensor,
-    *,
-    signed: bool = False,
-    reduce: Reduce = "sum",
+    K: "Complex", k: int, kind: Kind, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum"
 ) -> Tensor:
-    r"""Give every k-cell the sum or mean over its neighbors of one kind, in linear time.
+    r"""Return the sum or mean over the neighbors of every k-cell of one kind, in linear time.
 
     Args:
         K: The complex.
-        k: Dimension of the cells that receive.
-        kind: Who sends: ``"boundary"``, ``"coboundary"``, ``"lower"`` or ``"upper"``.
+        k: Dimension of the receivers.
+        kind: The senders: ``"boundary"``, ``"coboundary"``, ``"lower"`` or ``"upper"``.
         h: Features of the senders, of dimension k-1, k+1, k and k respectively, (n, ..., F).
-        signed: Whether to multiply features by the relative orientation.
-        reduce: ``"sum"`` or ``"mean"``.
+        signed: Whether to multiply features by relative orientations. Defaults to False.
+        reduce: ``"sum"`` or ``"mean"``. Defaults to ``"sum"``.
 
     Returns:
         (n_k, ..., F).

@@ -1,4 +1,4 @@
-"""Messages between upper neighbors through a dense layer that sees the shared co-face."""
+"""Messages between upper neighbors through a dense layer that reads the shared co-face."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,24 +13,21 @@ from mpsn.errors import LayerError
 from mpsn.nn.functional import _coface_cuda
 
 Activation = Callable[[Tensor], Tensor]
-KINDS = {
-    torch.nn.ELU: "elu",
-    torch.nn.Identity: "id",
-    torch.nn.ReLU: "relu",
-    torch.nn.Tanh: "tanh",
-}
+KINDS = {torch.nn.ELU: "elu", torch.nn.Identity: "id", torch.nn.ReLU: "relu", torch.nn.Tanh: "tanh"}
 
 
 def split_linear(parts: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -> list[Tensor]:
-    r"""Project the parts of a concatenation apart: :math:`W[a \| b] + c = W_1 a + (W_2 b + c)`.
+    r"""Apply a dense layer to the parts of a concatenation, one by one.
 
-    A message network on :math:`[h_\tau \| h_\delta]` can so project each cell once, before its
+    .. math:: W[a \| b] + c = W_1 a + (W_2 b + c)
+
+    A message network on :math:`[h_\tau \| h_\delta]` can thus project each cell once, before its
     features are gathered, and add the projections afterwards.
 
     Args:
-        parts: Tensors (n_i, ..., F_i); they need not agree in n.
-        weight: Weight (G, F_1 + F_2 + ...) of the dense layer on the concatenation.
-        bias: Its bias (G,) or None; it goes with the last part.
+        parts: Tensors (n_i, ..., F_i); n_i may differ.
+        weight: Weight (G, F_1 + F_2 + ...) of the dense layer.
+        bias: Its bias (G,) or None; added to the last projection.
 
     Returns:
         One projection (n_i, ..., G) per part.
@@ -56,9 +53,8 @@ def coface_messages(
     r"""Sum :math:`a(W [h_\tau \| h_\delta] + c)` over the upper neighbors τ of σ.
 
     δ is the co-face that σ and τ share. The dense layer is applied to every cell once, see
-    :func:`split_linear`. On a GPU with Triton, unless torch is told to be deterministic, one kernel
-    then makes and delivers the messages, and another does the derivative, so that no message is
-    stored.
+    :func:`split_linear`. On a GPU with Triton, unless torch is set to deterministic algorithms, one
+    kernel computes and adds up the messages, and another the gradients; no messages are stored.
 
     Args:
         h: Features of the k-cells, (n_k, ..., F).
@@ -66,7 +62,7 @@ def coface_messages(
         incidence: The incidence of the (k+1)-cells.
         weight: Weight W, (G, F + F').
         bias: Bias c, (G,).
-        act: The activation a; it may work in place.
+        act: The activation a; it may be in-place.
 
     Returns:
         (n_k, ..., G).
@@ -101,7 +97,7 @@ def _messages(
     h: Tensor, coface: Tensor, weight: Tensor, bias: Tensor, B: Incidence, act: Activation
 ) -> Tensor:
     p, q = split_linear([h, coface], weight, bias)
-    if is_traced(p):  # column by column, which a compiler fuses
+    if is_traced(p):  # column by column, which a compiler can fuse
         senders = zip(_plain.gather(B, p), _plain.spread(B, q), strict=True)
         return _plain.upper_messages(B, [act(m + s) for m, s in senders], signed=False)
     m = B.gather(p)
@@ -112,10 +108,7 @@ def _messages(
 
 
 class _Fused(torch.autograd.Function):
-    """The same in one kernel each way; keeps its inputs only.
-
-    Derivatives of the derivative take torch's own steps.
-    """
+    """The same in one kernel each way, saving the inputs only; double gradients use torch's ops."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
@@ -128,7 +121,7 @@ class _Fused(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         further, needed = torch.is_grad_enabled(), ctx.needs_input_grad[:4]
         with torch.enable_grad():
-            # Views, as gradients must not run on to what inputs have in common.
+            # Views, as gradients must not flow on to common ancestors of the inputs.
             ends = [
                 t.view_as(t) if further else t.detach().requires_grad_(need)
                 for t, need in zip(ctx.saved_tensors, needed, strict=True)

@@ -1,4 +1,4 @@
-"""Models: whole networks from small typed configs."""
+"""Models: complete networks, built from typed configs."""
 
 from mpsn.nn.models.edge_flow import EdgeFlowConfig, EdgeFlowNet
 from mpsn.nn.models.gin import GIN, GINConfig

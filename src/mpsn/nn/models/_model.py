@@ -1,4 +1,4 @@
-"""What all models have in common: a config they are built from, and a name that tells it."""
+"""The base classes of configs and models."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +18,7 @@ LEAST = {"max_dim": 0}  # other sizes are at least 1
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of a model, checked when they are made: sizes, rates and words."""
+    """Settings of a model, validated on construction."""
 
     def __post_init__(self) -> None:
         for name, kind in get_type_hints(type(self)).items():
@@ -28,7 +28,7 @@ class Config:
                 raise LayerError(f"Expected {name} to be one of {words}, got {value!r}.")
             if kind is int:
                 check_least(LEAST.get(name, 1), **{name: value})
-                object.__setattr__(self, name, int(value))  # of numpy's, say
+                object.__setattr__(self, name, int(value))  # numpy's integers, for example
             if kind is bool and not isinstance(value, bool):
                 raise LayerError(f"Expected {name} to be True or False, got {value!r}.")
             if kind is float:
@@ -41,7 +41,7 @@ class Config:
 
 
 class Model(torch.nn.Module):
-    """Base of the models: holds the config and prints it."""
+    """Base class of the models: holds the config and prints it."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -56,5 +56,5 @@ class Model(torch.nn.Module):
 def features_of(
     K: Complex, xs: Sequence[Tensor | None] | None, max_dim: int
 ) -> Sequence[Tensor | None]:
-    """Return the features handed in, or those of the complex up to dimension ``max_dim``."""
+    """Return the given features, or those of the complex up to dimension ``max_dim``."""
     return K.x[: max_dim + 1] if xs is None else xs

@@ -14,7 +14,7 @@ from mpsn.nn.readout import pool
 
 @dataclass(frozen=True)
 class EdgeFlowConfig(Config):
-    """Settings of an edge-flow network; those of MPSN Tanh unless changed."""
+    """Settings of an edge-flow network. The defaults are those of MPSN Tanh."""
 
     in_channels: int = 1
     """Width of the features of edges."""
@@ -27,17 +27,17 @@ class EdgeFlowConfig(Config):
     act: Literal["id", "tanh", "relu"] = "tanh"
     """Non-linearity of the layers; relu breaks orientation equivariance."""
     l0_inv: bool = False
-    """Whether to take the absolute value of the input and drop all orientations."""
+    """Whether to take the absolute value of the input and ignore orientations."""
     upper: bool = True
-    """Whether edges hear from edges of the same triangle; without, it is a GNN on edges."""
+    """Whether edges receive from edges of the same triangle; without, it is a GNN on edges."""
 
 
 class EdgeFlowNet(Model):
     """The trajectory classifiers of the paper (section 6 and appendix F).
 
-    Layers of :class:`mpsn.nn.OrientedConv`, the absolute value (not for L₀-inv models, which see no
-    signs), the sum over edges, and a perceptron with one hidden layer. Orientation invariant,
-    unless the non-linearity is relu and the model not L₀-inv.
+    Layers of :class:`mpsn.nn.OrientedConv`, the absolute value (except for L₀-inv models, which
+    ignore signs), the sum over edges, and a perceptron with one hidden layer. The model is
+    orientation invariant, except for ``act="relu"`` without ``l0_inv``.
 
     =============  ====================================================
     model          settings

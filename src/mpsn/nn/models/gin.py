@@ -1,4 +1,4 @@
-"""GIN, the baseline that sees vertices and edges only."""
+"""GIN, the baseline that uses vertices and edges only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ class GINConfig(Config):
     act: Literal["elu", "relu", "tanh"] = "elu"
     """Non-linearity throughout."""
     norm: bool = False
-    """Whether to use batch normalisation in the layers."""
+    """Whether to use batch normalization in the layers."""
     train_eps: bool = False
     """Whether the extra weight of a vertex's own features is learned."""
     jump: bool = False
-    """Whether the readout sees the features of all layers (jumping knowledge)."""
+    """Whether the readout uses the features of all layers (jumping knowledge)."""
     readout: Literal["sum", "mean"] = "sum"
     """How to pool the vertices."""
     dropout: float = 0.0
@@ -87,7 +87,7 @@ class GIN(Model):
         (h,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, self.readout.last.weight)
         ends = K.faces(1).T  # (2, n_1)
         edge_index = torch.cat([ends, ends.flip(0)], dim=1)
-        h = h.transpose(0, -2)  # (n, F), or (B, n, F) of (n, B, F): PyG has vertices last but one
+        h = h.transpose(0, -2)  # (n, F), or (n, B, F) to (B, n, F), the layout of PyG
         layers = []
         for conv in self.convs:
             h = conv(h, edge_index)

@@ -1,4 +1,4 @@
-"""A network for flows on a map: it knows where things lie, and sees no orientations."""
+"""A network for flows on a map: position-aware and orientation invariant."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class MapFlowConfig(Config):
     coordinates: int = 8
     """Number d of coordinates of a vertex."""
     dims: tuple[int, ...] = (0,)
-    """Dimensions that are read: ends of the flow (0), where it runs (1), where it turns (2)."""
+    """Dimensions to use: ends of the flow (0), its edges (1), triangles it curls around (2)."""
     hidden: int = 64
     """Width of the perceptron."""
     out_channels: int = 2
@@ -34,23 +34,23 @@ class MapFlowConfig(Config):
 
 
 class MapFlowNet(Model):
-    r"""A classifier of flows that reads them where they change vertices and triangles.
+    r"""A classifier of flows that uses the positions of their ends, edges and triangles.
 
-    The flow h on edges, which is known up to orientations, sends messages that are not: to vertices
-    :math:`(\mp B_1 h)_+`, where it starts and where it ends (vertices have no orientation); on
-    edges :math:`|h|`; to triangles :math:`|B_2^\top h|`. Each is summed with the position of its
-    simplex, the mean :math:`p` of the coordinates of its vertices,
+    The flow h on edges sends orientation invariant messages: to vertices
+    :math:`(\mp B_1 h)_+`, where it starts and where it ends; on edges :math:`|h|`; to triangles
+    :math:`|B_2^\top h|`. Each is multiplied by the position of its simplex, the mean :math:`p` of
+    the coordinates of its vertices, and summed,
 
     .. math:: r_\mp = \sum_{v} (\mp B_1 h)_{v+}\, p_v, \quad r_1 = \sum_{e} |h_e|\, p_e, \quad
         r_2 = \sum_{t} |B_2^\top h|_t\, p_t,
 
-    and a perceptron with one hidden layer reads the sums. Orientation invariant by construction:
-    every sum above is unchanged under :math:`h \to T_1 h`, :math:`B_1 \to B_1 T_1`,
-    :math:`B_2 \to T_1 B_2 T_2`. Yet a flow and its reverse differ, as r₋ and r₊ change places.
+    and a perceptron with one hidden layer reads the sums, which are unchanged under
+    :math:`h \to T_1 h`, :math:`B_1 \to B_1 T_1`, :math:`B_2 \to T_1 B_2 T_2`. Reversing a flow
+    swaps r₋ and r₊, so the two can be distinguished.
 
     The coordinates are features of the vertices, ``K.x[0]``: those of a map, or
-    :func:`mpsn.lifting.laplacian_coordinates`. With the unit matrix in their place the first dense
-    layer is a learned embedding of the vertices.
+    :func:`mpsn.lifting.laplacian_coordinates`. With the identity matrix as coordinates, the first
+    dense layer is a learned embedding of the vertices.
 
     Args:
         config: The settings.

@@ -16,31 +16,31 @@ from mpsn.nn.readout import ComplexReadout
 
 @dataclass(frozen=True)
 class MLPSumConfig(Config):
-    """Settings of MLP-sum; those of the strongly regular graphs unless changed."""
+    """Settings of MLP-sum. The defaults are those for the strongly regular graphs."""
 
     in_channels: int = 1
-    """Width of the features of simplices."""
+    """Width of the features of cells."""
     hidden: int = 256
     """Width of the dense layer of each dimension; twice that in the readout."""
     out_channels: int = 16
     """Width of the embedding."""
     max_dim: int = 2
-    """Largest dimension of a simplex that takes part."""
+    """Largest dimension of the cells used."""
     act: Literal["elu", "relu", "tanh"] = "elu"
     """Non-linearity throughout."""
     shared_readout: bool = False
-    """Whether the readout shares one dense layer, of width ``hidden``, between dimensions, as the
-    authors' code does; the paper says one each, of twice that width."""
+    """Whether the readout shares one dense layer, of width ``hidden``, between dimensions, as in
+    the authors' code; in the paper each has its own, of twice that width."""
     final_act: bool = False
-    """Whether the last dense layer is followed by the non-linearity, as the paper's text has it;
-    the authors' code leaves it out."""
+    """Whether the non-linearity follows the last dense layer, as in the paper, but not in the
+    authors' code."""
 
 
 class MLPSum(Model):
-    """A dense layer per dimension and SIN's readout: no messages (appendix F of the paper).
+    """A dense layer per dimension and SIN's readout, without messages (appendix F of the paper).
 
-    With features that depend on the dimension alone it tells complexes apart by their numbers of
-    simplices, and by nothing else.
+    If features depend on the dimension only, it distinguishes complexes by their numbers of cells
+    only.
 
     Args:
         config: The settings.

@@ -17,10 +17,10 @@ from mpsn.nn.readout import ComplexReadout, jump
 
 @dataclass(frozen=True)
 class SINConfig(Config):
-    """Settings of SIN; those of the strongly regular graphs unless changed."""
+    """Settings of SIN. The defaults are those for the strongly regular graphs."""
 
     in_channels: int = 1
-    """Width of the features of simplices."""
+    """Width of the features of cells."""
     hidden: int = 16
     """Width of all layers; twice that in the dense layers of the readout."""
     out_channels: int = 16
@@ -28,40 +28,40 @@ class SINConfig(Config):
     layers: int = 5
     """Number of message passing layers."""
     max_dim: int = 2
-    """Largest dimension of a simplex that takes part."""
+    """Largest dimension of the cells used."""
     coface_message: bool = True
-    """Whether upper messages see the shared co-face, through a dense layer."""
+    """Whether upper messages depend on the shared co-face, through a dense layer."""
     act: Literal["elu", "relu", "tanh"] = "elu"
     """Non-linearity throughout."""
     norm: bool = False
-    """Whether to use batch normalisation in the layers."""
+    """Whether to use batch normalization in the layers."""
     eps: float = 0.0
-    """Extra weight of a simplex's own features, at the start."""
+    """Initial extra weight of a cell's own features."""
     train_eps: bool = False
     """Whether that weight is learned."""
     jump: bool = False
-    """Whether the readout sees the features of all layers (jumping knowledge)."""
+    """Whether the readout uses the features of all layers (jumping knowledge)."""
     readout: Literal["sum", "mean"] = "sum"
-    """How to pool the simplices of one dimension."""
+    """How to pool the cells of one dimension."""
     readout_dims: tuple[int, ...] | None = None
-    """Which dimensions the readout sees; all unless said."""
+    """Dimensions that the readout uses. Defaults to all."""
     dropout: float = 0.0
     """Dropout rate in the readout."""
     dropout_position: Literal["before_sum", "after_sum"] = "after_sum"
     """Dropout before the sum over dimensions, or after it."""
     final_act: bool = False
-    """Whether the last dense layer is followed by the non-linearity, as the paper's text has it for
-    the strongly regular graphs; the authors' code leaves it out."""
+    """Whether the non-linearity follows the last dense layer, as in the paper for the strongly
+    regular graphs, but not in the authors' code."""
     populate: bool = False
-    """Whether to learn higher features from those of the vertices, instead of reading them."""
+    """Whether to compute higher features from those of the vertices, by a learned map."""
 
 
 class SIN(Model):
     """The simplicial isomorphism network (section 6 and appendix F of the paper).
 
-    Layers of :class:`mpsn.nn.SINConv`, then :class:`mpsn.nn.ComplexReadout`. Without jumping
-    knowledge its inner dense layers have biases; with it they have none, so that an absent
-    dimension contributes nothing.
+    Layers of :class:`mpsn.nn.SINConv`, then :class:`mpsn.nn.ComplexReadout`. With jumping knowledge
+    the inner dense layers of the readout have no biases, so a dimension without cells contributes
+    nothing.
 
     Args:
         config: The settings.

@@ -1,4 +1,4 @@
-"""Readouts: from simplices to complexes."""
+"""Readouts: from features of cells to features of complexes."""
 
 from mpsn.nn.readout.complex_readout import ComplexReadout, jump
 from mpsn.nn.readout.even import Even

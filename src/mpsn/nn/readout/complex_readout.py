@@ -1,4 +1,4 @@
-"""The readout of SIN and MLP-sum: per dimension, then over dimensions."""
+"""The readout of SIN and MLP-sum: over the cells of each dimension, then over dimensions."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -16,28 +16,28 @@ DropoutPosition = Literal["before_sum", "after_sum"]
 
 
 class ComplexReadout(torch.nn.Module):
-    r"""Pool each dimension, transform, add up, transform (appendix F of the paper).
+    r"""Pool each dimension, transform, sum, transform (appendix F of the paper).
 
     .. math:: h_K = \mathrm{MLP}\Bigl(\sum_{p \in \text{dims}} \mathrm{MLP}_p\bigl(
         \mathrm{AGG}_{\sigma \in S_p} h_\sigma\bigr)\Bigr)
 
-    MLP_p is a dense layer with the non-linearity; the outer MLP a dense layer, with the
-    non-linearity too if ``final_act`` is set. With a bias in MLP_p, a dimension that a complex
-    lacks contributes a constant; without, zero (if the non-linearity maps 0 to 0).
+    MLP_p is a dense layer with a non-linearity; the outer MLP a dense layer, with the non-linearity
+    if ``final_act`` is set. With a bias in MLP_p, a dimension without cells contributes a constant;
+    without, zero (if the non-linearity maps 0 to 0).
 
     Args:
-        in_channels: Width F of the features; the sum of all layers' widths under jumping knowledge.
+        in_channels: Width F of the features; the sum of all layers' widths for jumping knowledge.
         hidden: Width of MLP_p.
         out_channels: Width G of the result.
-        dims: Which dimensions to read.
-        reduce: AGG, ``"sum"`` or ``"mean"``.
-        act: The non-linearity: ``"elu"``, ``"relu"``, ``"tanh"`` or ``"id"``.
-        bias: Whether MLP_p have biases.
-        shared: Whether all dimensions share one MLP_p.
-        dropout: Dropout rate.
+        dims: The dimensions to read.
+        reduce: AGG, ``"sum"`` or ``"mean"``. Defaults to ``"sum"``.
+        act: The non-linearity: a name that PyG knows, or ``"id"``. Defaults to ``"relu"``.
+        bias: Whether MLP_p have biases. Defaults to True.
+        shared: Whether all dimensions share one MLP_p. Defaults to False.
+        dropout: Dropout rate. Defaults to 0.
         dropout_position: ``"before_sum"`` over dimensions (b in the paper's table), or
-            ``"after_sum"``, before the last dense layer (a).
-        final_act: Whether the last dense layer is followed by the non-linearity.
+            ``"after_sum"``, before the last dense layer (a). Defaults to ``"after_sum"``.
+        final_act: Whether the non-linearity follows the last dense layer. Defaults to False.
 
     Shapes:
         (n_k, F) per dimension in, (C, G) out for a union of C complexes.
@@ -85,7 +85,7 @@ class ComplexReadout(torch.nn.Module):
         self.final_act = activation(act if final_act else "id")
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None]) -> Tensor:
-        """Return one row per complex; xs may stop, or be None, where there are no simplices."""
+        """Return one row per complex; features may be None or missing where there are no cells."""
         check_complex(K)
         check_list(xs)
         width, like = self.in_channels, self.last.weight
@@ -109,12 +109,14 @@ class ComplexReadout(torch.nn.Module):
         return self.final_act(self.last(total))
 
     def extra_repr(self) -> str:
-        """Describe what the parameters do not show."""
+        """Return the settings."""
         return f"dims={self.dims}, reduce={self.reduce!r}, dropout {self.dropout_position}"
 
 
 def jump(layers: Sequence[Sequence[Tensor]]) -> list[Tensor]:
-    """Concatenate the features of all layers, dimension by dimension (jumping knowledge).
+    r"""Jumping knowledge: concatenate the features of all layers, dimension by dimension.
+
+    .. math:: h_\sigma = h_\sigma^{(1)} \,\|\, \dots \,\|\, h_\sigma^{(L)}
 
     Args:
         layers: For each layer, its features per dimension, each (n_k, F).

@@ -1,4 +1,4 @@
-"""Readouts that do not see orientations."""
+"""Orientation invariant readouts."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from torch import Tensor
 class Even(torch.nn.Module):
     r"""Make any function even, :math:`\psi(x) = f(x) + f(-x)` (appendix D of the paper).
 
-    An even function, element by element, before a sum makes a readout orientation invariant. The
-    simplest one is the absolute value, ``torch.abs``.
+    An even function before a sum over cells makes a readout orientation invariant. The simplest one
+    is the absolute value, ``torch.abs``.
 
     Args:
         function: f, on (n, ..., F); a module's parameters are learned.
@@ -28,5 +28,5 @@ class Even(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return f(x) + f(-x)."""
-        turned = -x  # first, and f on copies only: it may work in place
+        turned = -x  # before f, which only gets copies as it may be in-place
         return self.function(-turned) + self.function(turned)

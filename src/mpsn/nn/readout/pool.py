@@ -1,4 +1,4 @@
-"""From features of cells to features of complexes."""
+"""Pooling of cells."""
 
 from torch import Tensor
 
@@ -8,13 +8,13 @@ from mpsn.errors import LayerError
 
 
 def pool(K: Complex, k: int, h: Tensor, reduce: Reduce = "sum") -> Tensor:
-    r"""Add up or average the features of the k-cells, per complex of a union.
+    r"""Sum or average the features of the k-cells of each complex of a union.
 
     Args:
         K: A complex, or a union of C complexes.
         k: Dimension.
         h: Features (n_k, F), or (n_k, B, F) for a batch of cochains on one complex.
-        reduce: ``"sum"`` or ``"mean"``; a complex without k-cells gets zero either way.
+        reduce: ``"sum"`` or ``"mean"``, zero for no cells. Defaults to ``"sum"``.
 
     Returns:
         (C, F), or (B, F) for a batch on one complex.
