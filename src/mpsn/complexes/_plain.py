@@ -77,7 +77,7 @@ def lower(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
 
 def upper_messages(B: "Incidence", m: Tensor | Entries, signed: bool) -> Tensor:
     entries = columns(B, m) if isinstance(m, Tensor) else m
-    return scatter(B, others(B, _times(B, entries, signed)), signed)
+    return scatter(B, leave_one_out(B, _times(B, entries, signed)), signed)
 
 
 def lower_messages(B: "Incidence", m: Tensor | Entries, signed: bool) -> Tensor:
@@ -87,7 +87,7 @@ def lower_messages(B: "Incidence", m: Tensor | Entries, signed: bool) -> Tensor:
     return collect(B, [s - e for s, e in zip(shared, wide, strict=True)]).to(entries[0].dtype)
 
 
-def others(B: "Incidence", entries: Entries) -> Entries:
+def leave_one_out(B: "Incidence", entries: Entries) -> Entries:
     """Return for each entry the sum of the other entries of its cell."""
     if B.width is None:
         (m,) = entries

@@ -140,12 +140,12 @@ class ColorClasses:
         """Return the leave-one-out sums of messages to k-simplices, (m_{k+1} (k+2), F)."""
         h, coface, faces, own = hs[k], hs[k + 1], step.faces[k], step.own[k + 1]
         if not conv.message:
-            return _plain.flat(faces, _plain.others(faces, _plain.gather(faces, h)))
+            return _plain.flat(faces, _plain.leave_one_out(faces, _plain.gather(faces, h)))
         dense: Any = conv.message[k]
         p, q = fn.split_linear([h, coface], dense.weight, dense.bias)
         q = q.index_select(0, own)
         messages = [conv.act(m.add_(q)) for m in _plain.gather(faces, p)]
-        return _plain.flat(faces, _plain.others(faces, messages))
+        return _plain.flat(faces, _plain.leave_one_out(faces, messages))
 
 
 def _size(ids: Tensor) -> int:

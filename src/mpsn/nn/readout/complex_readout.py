@@ -116,7 +116,7 @@ class ComplexReadout(torch.nn.Module):
 def jump(layers: Sequence[Sequence[Tensor]]) -> list[Tensor]:
     r"""Jumping knowledge: concatenate the features of all layers, dimension by dimension.
 
-    .. math:: h_\sigma = h_\sigma^{(1)} \,\|\, \dots \,\|\, h_\sigma^{(L)}
+    .. math:: h_\sigma = h_\sigma^{(1)} \,\|\, \ldots \,\|\, h_\sigma^{(L)}
 
     Args:
         layers: For each layer, its features per dimension, each (n_k, F).
