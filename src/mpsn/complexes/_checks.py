@@ -71,7 +71,7 @@ def check_face_tables(num_vertices: int, tables: Sequence[Tensor]) -> None:
     Equivalently, ``d_i d_j = d_{j-1} d_i`` for ``i < j``, and the vertices are sorted.
     """
     counts = [num_vertices, *(table.shape[0] for table in tables)]
-    vertices = torch.arange(num_vertices, device=tables[0].device)[:, None] if tables else None
+    vertices = None
     for k, table in enumerate(tables, start=1):
         if table.numel() and (table.min() < 0 or table.max() >= counts[k - 1]):
             raise ComplexError(
@@ -85,8 +85,10 @@ def check_face_tables(num_vertices: int, tables: Sequence[Tensor]) -> None:
                 for i in range(j):
                     bad = below[table[:, j], i] != below[table[:, i], j - 1]
                     _refuse(bad, table, f"face table {k} to be closed: column i omits vertex i")
-        assert vertices is not None
-        vertices = torch.cat([vertices[table[:, k]], vertices[table[:, 0]][:, -1:]], dim=1)
+        if vertices is None:
+            vertices = table.flip(1)
+        else:
+            vertices = torch.cat([vertices[table[:, k]], vertices[table[:, 0]][:, -1:]], dim=1)
         bad = (vertices[:, 1:] <= vertices[:, :-1]).any(dim=1)
         _refuse(bad, table, f"face table {k} to list distinct vertices in ascending order")
         if torch.unique(vertices, dim=0).shape[0] < vertices.shape[0]:
@@ -159,9 +161,8 @@ def check_offsets(ptr: Sequence[Tensor], counts: Sequence[int], tables: Sequence
                 f"{steps!s:.60}."
             )
     for k, table in enumerate(tables, start=1):
-        owner = torch.repeat_interleave(ptr[k].diff())
-        owner_below = torch.repeat_interleave(ptr[k - 1].diff())
-        if bool((owner_below[table] != owner[:, None]).any()):
+        owner, below = torch.repeat_interleave(ptr[k].diff())[:, None], ptr[k - 1]
+        if bool(((table < below[owner]) | (table >= below[owner + 1])).any()):
             raise ComplexError(
                 f"Expected cells and their faces in the same complex of the union, got a face in "
                 f"another complex in face table {k}."
