@@ -12,8 +12,8 @@ from side_by_side import best
 from test_bench_complexes import gnp, gudhi_arrays
 
 from mpsn.datasets._strongly_regular import FAMILIES
-from mpsn.experiments import Job, Resources
 from mpsn.experiments import _sr as sr
+from mpsn.experiments._experiment import Job, Resources
 from mpsn.experiments._rows import rows
 
 CONFIG = rows("sr", sr.SRConfig, ["sin"])["sin"]

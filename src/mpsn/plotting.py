@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import ComplexError
-from mpsn.regions import Slice
 from mpsn.regions._arrangement import to_numpy
+from mpsn.regions._slices import Slice
 from mpsn.wl import swl
 
 __all__ = ["draw_complex", "draw_regions", "draw_stable_colors"]

@@ -14,12 +14,11 @@ import pytest
 import torch
 
 from mpsn.errors import FileError, MPSNError
-from mpsn.experiments import find
 from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._engine import run
 from mpsn.experiments._experiment import DataSets, Resources, Table
 from mpsn.experiments._reproduce import draw
-from mpsn.experiments._rows import rows
+from mpsn.experiments._rows import find, rows
 from mpsn.experiments._store import Store
 from mpsn.training import _config as configs
 from toy_experiment import EXPERIMENT, Inner, ToyConfig

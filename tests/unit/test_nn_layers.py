@@ -191,6 +191,7 @@ def test_oriented_conv_without_upper_sees_no_triangles():
     ],
     ids=lambda layer: type(layer).__name__,
 )
+@pytest.mark.slow
 def test_layers_compile_as_one_graph(layer):
     torch._dynamo.reset()
     torch.manual_seed(0)

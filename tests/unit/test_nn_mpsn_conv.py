@@ -203,8 +203,7 @@ def test_simplices_above_the_features_are_left_out(K, xs):
     assert [y.shape for y in layer(SimplicialComplex(), [])] == []
 
 
-# torch.compile makes an instance of every autograd.Function it meets, and warns itself about it.
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.slow
 def test_it_compiles_as_one_graph(K, xs):
     layer = nn.MPSNConv(
         lambda receiver, boundary, lower, upper: receiver + boundary + lower + upper,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mpsn.experiments import Store, find
+from mpsn.experiments import Store
 from mpsn.experiments._catalog import CATALOG
-from mpsn.experiments._rows import rows
+from mpsn.experiments._rows import find, rows
 
 ROOT = Path(__file__).parents[2]
 

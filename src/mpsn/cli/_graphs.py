@@ -132,8 +132,8 @@ def graphs_of(name: str) -> "list[Graph]":
 def _print_classes(
     file: str, graphs: "list[Graph]", tests: list[str], max_dim: int | None, as_json: bool
 ) -> None:
-    from mpsn.wl import Classes, equivalence_classes
-    from mpsn.wl._ladder import TRUTHS, VERDICTS
+    from mpsn.wl import equivalence_classes
+    from mpsn.wl._ladder import TRUTHS, VERDICTS, Classes
 
     rows: list[dict[str, Any]] = []
     for test in tests:

@@ -216,6 +216,11 @@ def entry_pairs(
 
 
 def sorted_entries(B: Incidence) -> Tensor:
-    """Return the entries sorted by cell, then by face, (nnz,) int64."""
-    order = B.cofaces.order
-    return order[grouped(B.cell[order], len(B))[0]]
+    """Return the entries by cell and, within a cell, by ascending face, (nnz,) int64."""
+
+    def find() -> Tensor:
+        order = B.cofaces.order
+        return order[grouped(B.cell[order], len(B))[0]]
+
+    found: Tensor = B._keep(("sorted", False), find)
+    return found

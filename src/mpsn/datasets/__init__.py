@@ -3,18 +3,16 @@
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows
-from mpsn.datasets._folds import Folds, tu_folds
+from mpsn.datasets._folds import tu_folds
 from mpsn.datasets._named import named_graph
 from mpsn.datasets._ocean import ocean_drifters
 from mpsn.datasets._strongly_regular import strongly_regular
-from mpsn.datasets._tu import TU, TUDataset
+from mpsn.datasets._tu import TU
 
 __all__ = [
     "TU",
     "FlowDataset",
-    "Folds",
     "Graph",
-    "TUDataset",
     "named_graph",
     "ocean_drifters",
     "read_graphs",

@@ -7,35 +7,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run, Table
+    from mpsn.experiments._experiment import Job, Record, Run, Table
     from mpsn.experiments._report import report
     from mpsn.experiments._reproduce import Result, reproduce
-    from mpsn.experiments._rows import find
     from mpsn.experiments._store import Store
 
 _HOMES = {
-    "Experiment": "_experiment",
     "Job": "_experiment",
     "Record": "_experiment",
-    "Resources": "_experiment",
     "Result": "_reproduce",
     "Run": "_experiment",
     "Store": "_store",
     "Table": "_experiment",
-    "find": "_rows",
     "report": "_report",
     "reproduce": "_reproduce",
 }
 __all__ = [
-    "Experiment",
     "Job",
     "Record",
-    "Resources",
     "Result",
     "Run",
     "Store",
     "Table",
-    "find",
     "report",
     "reproduce",
 ]

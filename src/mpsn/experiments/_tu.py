@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
 
-from mpsn.datasets import TU, Folds, TUDataset, tu_folds
-from mpsn.datasets._folds import FOLDS
-from mpsn.datasets._tu import SETS
+from mpsn.datasets import TU, tu_folds
+from mpsn.datasets._folds import FOLDS, Folds
+from mpsn.datasets._tu import SETS, TUDataset
 from mpsn.errors import did_you_mean
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._rows import rows

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpsn.complexes._graphs import Graph
-from mpsn.datasets import Folds, TUDataset
-from mpsn.datasets._folds import stratify
-from mpsn.datasets._tu import SETS
+from mpsn.datasets._folds import Folds, stratify
+from mpsn.datasets._tu import SETS, TUDataset
 from mpsn.errors import MissingPackageError
 
 Array = NDArray[Any]

@@ -2,7 +2,6 @@
 
 from mpsn.nn import functional, models
 from mpsn.nn.conv import (
-    GINConv,
     LinearMPSNConv,
     MPSNConv,
     OrientedConv,
@@ -17,7 +16,6 @@ from mpsn.nn.readout import ComplexReadout, Even, jump, pool
 __all__ = [
     "ComplexReadout",
     "Even",
-    "GINConv",
     "LinearMPSNConv",
     "MPSNConv",
     "OrientedConv",

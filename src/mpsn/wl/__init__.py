@@ -8,7 +8,7 @@ oblivious one on (k+1)-tuples, so 3-WL = 2-FWL.
 from typing import TYPE_CHECKING, Any
 
 from mpsn.wl._isomorphism import isomorphic
-from mpsn.wl._ladder import Classes, Comparison, Verdict, compare, equivalence_classes
+from mpsn.wl._ladder import Comparison, compare, equivalence_classes
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement
 from mpsn.wl._tuples import kfwl, kwl
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from mpsn.wl._kernels import SWLKernel, WLKernel
 
 __all__ = [
-    "Classes",
     "Comparison",
     "Palette",
     "Refinement",
     "SWLKernel",
-    "Verdict",
     "WLKernel",
     "compare",
     "equivalence_classes",

@@ -1,7 +1,5 @@
 """Layers: one file each, with the equation it computes."""
 
-from torch_geometric.nn import GINConv
-
 from mpsn.nn.conv.linear import LinearMPSNConv
 from mpsn.nn.conv.mpsn import MPSNConv
 from mpsn.nn.conv.oriented import OrientedConv
@@ -11,7 +9,6 @@ from mpsn.nn.conv.sin import SINConv
 from mpsn.nn.conv.snn import SNNConv
 
 __all__ = [
-    "GINConv",
     "LinearMPSNConv",
     "MPSNConv",
     "OrientedConv",

@@ -6,10 +6,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch_geometric.nn import GINConv
 
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
-from mpsn.nn.conv import GINConv
 from mpsn.nn.conv._mlp import mlp
 from mpsn.nn.models._model import Config, Model, features_of
 from mpsn.nn.readout import ComplexReadout, jump
