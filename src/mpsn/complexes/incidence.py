@@ -49,8 +49,6 @@ class Incidence:
         >>> triangles = mpsn.complexes.Incidence(torch.tensor([2, 1, 0]), count=3, width=3)
         >>> triangles
         Incidence(cells=1, count=3, width=3)
-        >>> triangles.matrix(signed=True).to_dense().T
-        tensor([[ 1., -1.,  1.]])
         >>> triangles.upper(torch.tensor([[1.0], [2.0], [4.0]])).T
         tensor([[6., 5., 3.]])
     """
