@@ -42,7 +42,7 @@ def spread(B: "Incidence", h: Tensor) -> Entries:
 
 def scatter(B: "Incidence", entries: Entries, signed: bool = False) -> Tensor:
     """Sum entries at the faces, (count, ...)."""
-    out = entries[0].new_zeros(B.count, *entries[0].shape[1:]) if entries else torch.zeros(0)
+    out = entries[0].new_zeros(B.count, *entries[0].shape[1:])
     for face, m in zip(columns(B, B.face), _times(B, entries, signed), strict=True):
         out = out.index_add(0, face, m)
     return _settled(out)
