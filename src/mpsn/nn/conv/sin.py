@@ -44,7 +44,9 @@ class SINConv(torch.nn.Module):
     Boundaries and upper neighbors suffice for the full power of SWL, and cost linear time.
 
     Args:
-        in_channels: Width F of the input.
+        in_channels: Width F of the input; or a width per dimension, 0 for none. Features of
+            different widths are projected to G first; cells without features then get the mean
+            over their faces.
         out_channels: Width G of the output.
         max_dim: Largest dimension of the cells used.
         coface_message: Whether messages pass through MLP_M together with the shared co-face.
@@ -69,7 +71,7 @@ class SINConv(torch.nn.Module):
 
     def __init__(
         self,
-        in_channels: int,
+        in_channels: int | Sequence[int],
         out_channels: int,
         max_dim: int,
         *,
@@ -81,9 +83,14 @@ class SINConv(torch.nn.Module):
     ) -> None:
         super().__init__()
         check_least(0, max_dim=max_dim)
-        self.in_channels, self.out_channels, self.max_dim = in_channels, out_channels, max_dim
         dims = range(max_dim + 1)
-        two = [in_channels, out_channels, out_channels]
+        self.in_channels, self.out_channels, self.max_dim = in_channels, out_channels, max_dim
+        width = out_channels if isinstance(in_channels, Sequence) else in_channels
+        self.project = torch.nn.ModuleList(
+            torch.nn.Linear(n, width, bias=False) if n else torch.nn.Identity()
+            for n in _widths(in_channels, max_dim)
+        )
+        two = [width, out_channels, out_channels]
         self.mlp_boundary = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
         self.mlp_upper = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
         self.mlp_update = torch.nn.ModuleList(
@@ -91,7 +98,7 @@ class SINConv(torch.nn.Module):
         )
         # Cells of dimension max_dim have no co-faces, hence no messages.
         self.message = torch.nn.ModuleList(
-            torch.nn.Linear(2 * in_channels, in_channels) for _ in dims[:-1] if coface_message
+            torch.nn.Linear(2 * width, width) for _ in dims[:-1] if coface_message
         )
         self.act = activation(act, inplace=True)  # for messages, which nothing else uses
         start = torch.full((max_dim + 1, 2), float(eps))  # (dimension, [boundary, upper])
@@ -106,6 +113,9 @@ class SINConv(torch.nn.Module):
         dims = tuple(range(len(hs)) if dims is None else dims)
         if not all(0 <= k <= self.max_dim for k in dims):
             raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
+        for k, project in enumerate(self.project):
+            given = hs[k].shape[-1] > 0
+            hs[k] = project(hs[k]) if given else K.incidence(k).boundary(hs[k - 1], reduce="mean")
         # Gradients are computed in reverse order: perceptrons of low dimensions first, messages
         # last. This order needs the least memory in training.
         ups = [self._up(K, hs, k) for k in dims]
@@ -143,3 +153,18 @@ class SINConv(torch.nn.Module):
     def extra_repr(self) -> str:
         """Return the settings."""
         return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}"
+
+
+def _widths(in_channels: int | Sequence[int], max_dim: int) -> Sequence[int]:
+    """Return the widths of the dimensions if there is one for each, checked; else nothing."""
+    if not isinstance(in_channels, Sequence):
+        check_least(1, in_channels=in_channels)
+        return ()
+    if len(in_channels) != max_dim + 1:
+        raise LayerError(
+            f"Expected in_channels as one width, or as one for each dimension from 0 to {max_dim}, "
+            f"got {in_channels!r}."
+        )
+    for k, width in enumerate(in_channels):
+        check_least(int(k == 0), **{f"in_channels[{k}]": width})
+    return in_channels

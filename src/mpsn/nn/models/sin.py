@@ -19,8 +19,8 @@ from mpsn.nn.readout import ComplexReadout, jump
 class SINConfig(Config):
     """Settings of SIN. The defaults are those for the strongly regular graphs."""
 
-    in_channels: int = 1
-    """Width of the features of cells."""
+    in_channels: int | tuple[int, ...] = 1
+    """Width of the features of cells, or one for each dimension; see :class:`mpsn.nn.SINConv`."""
     hidden: int = 16
     """Width of all layers; twice that in the dense layers of the readout."""
     out_channels: int = 16
@@ -95,7 +95,13 @@ class SIN(Model):
                     f"got {config.readout_dims}."
                 )
             dims = config.readout_dims
-        self.populate = Populate(config.in_channels, config.max_dim) if config.populate else None
+        self.populate = None
+        if config.populate:
+            if isinstance(config.in_channels, tuple):
+                raise LayerError(
+                    f"Expected one width to populate with, got in_channels={config.in_channels}."
+                )
+            self.populate = Populate(config.in_channels, config.max_dim)
         self.convs = torch.nn.ModuleList(
             SINConv(
                 config.in_channels if i == 0 else config.hidden,
