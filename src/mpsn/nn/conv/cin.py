@@ -1,6 +1,7 @@
-"""Simplicial isomorphism networks."""
+"""The layer of cellular, and so of simplicial, isomorphism networks."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import torch
@@ -15,33 +16,37 @@ from mpsn.nn.conv._mlp import mlp
 
 
 class SplitLinear(torch.nn.Linear):
-    """A dense layer on a concatenation of two tensors (n, ..., F_i), without forming it."""
+    """A dense layer on a concatenation of tensors (n, ..., F_i), without forming it."""
 
     def forward(self, x: Tensor | Sequence[Tensor]) -> Tensor:
         """Return (n, ..., G)."""
         if isinstance(x, Tensor):
             return super().forward(x)
-        left, right = fn.split_linear(x, self.weight, self.bias)
-        return left + right
+        return reduce(torch.add, fn.split_linear(x, self.weight, self.bias))
 
 
-class SINConv(torch.nn.Module):
-    r"""The layer of the simplicial isomorphism network, SIN (appendix F of the paper).
+class CINConv(torch.nn.Module):
+    r"""The layer of the cellular isomorphism network, CIN (Bodnar et al. 2021), on any complex.
 
     .. math::
         h_\sigma' = \mathrm{MLP}_{U,p}\Bigl(
             \mathrm{MLP}_{B,p}\bigl((1+\epsilon_B) h_\sigma + \sum_{\delta \in B(\sigma)} h_\delta
             \bigr) \,\Big\|\,
             \mathrm{MLP}_{\uparrow,p}\bigl((1+\epsilon_\uparrow) h_\sigma
-            + \sum_{\tau \in N_\uparrow(\sigma)} M_{\uparrow,p}(h_\tau, h_{\sigma\cup\tau})\bigr)
+            + \sum_{\tau \in N_\uparrow(\sigma)} M_{\uparrow,p}(h_\tau, h_\delta)\bigr)
         \Bigr)
 
-    with :math:`M_{\uparrow,p} = \mathrm{MLP}_{M,p}(h_\tau \| h_{\sigma\cup\tau})`, as for the
-    strongly regular graphs, or :math:`M_{\uparrow,p} = h_\tau`, as for the TU graphs.
-    MLP_B and MLP_↑ have two dense layers, MLP_U and MLP_M one, each with the non-linearity, and the
-    first three with batch normalization if ``norm`` is set. Each dimension p has its own MLPs.
+    where δ is the co-face that σ and τ share; neighbors that share several send one message through
+    each. :math:`M_{\uparrow,p}(h_\tau, h_\delta) = \mathrm{MLP}_{M,p}(h_\tau \| h_\delta)`, or
+    :math:`h_\tau`. MLP_B and MLP_↑ have two dense layers, MLP_U and MLP_M one, each with the
+    non-linearity, and the first three with batch normalization if ``norm`` is set. Each dimension p
+    has its own MLPs.
 
-    Boundaries and upper neighbors suffice for the full power of SWL, and cost linear time.
+    Boundaries and upper neighbors suffice for the full power of SWL, on cells of CWL, and cost
+    linear time. With ``lower``, MLP_U also reads
+    :math:`\mathrm{MLP}_{\downarrow,p}\bigl((1+\epsilon_\downarrow) h_\sigma
+    + \sum_{\tau \in N_\downarrow(\sigma)} M_{\downarrow,p}(h_\tau, h_\delta)\bigr)`, where δ is the
+    shared face, as in CIN++ (Giusti et al. 2023); in linear time too.
 
     Args:
         in_channels: Width F of the input; or a width per dimension, 0 for none. Features of
@@ -49,24 +54,25 @@ class SINConv(torch.nn.Module):
             over their faces.
         out_channels: Width G of the output.
         max_dim: Largest dimension of the cells used.
-        coface_message: Whether messages pass through MLP_M together with the shared co-face.
+        coface_message: Whether messages pass through MLP_M together with the shared cell.
             Defaults to True.
+        lower: Whether lower neighbors send messages too. Defaults to False.
         act: The non-linearity: a name that PyG knows, ``"id"``, or a function. Defaults to
             ``"elu"``.
         norm: Whether to use batch normalization. Defaults to False.
-        eps: Initial value of ε_B and ε_↑. Defaults to 0.
-        train_eps: Whether ε_B and ε_↑ are learned. Defaults to False.
+        eps: Initial value of ε_B, ε_↑ and ε_↓. Defaults to 0.
+        train_eps: Whether they are learned. Defaults to False.
 
     Shapes:
         One tensor (n_k, F), or (n_k, B, F), per dimension 0, ..., max_dim in; G instead of F out,
         for each of ``dims`` if given.
 
     Example:
-        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> edges = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [4, 5]]
+        >>> K = mpsn.CellComplex.from_boundaries(6, [edges, [[0, 1, 2, 3, 4]]])  # a ring, a tail
         >>> xs = [torch.randn(n, 16) for n in K.counts]
-        >>> xs = mpsn.nn.SINConv(16, 16, max_dim=2)(K, xs)
-        >>> [tuple(x.shape) for x in xs]
-        [(34, 16), (78, 16), (45, 16)]
+        >>> [tuple(x.shape) for x in mpsn.nn.CINConv(16, 8, max_dim=2, lower=True)(K, xs)]
+        [(6, 8), (6, 8), (1, 8)]
     """
 
     def __init__(
@@ -76,6 +82,7 @@ class SINConv(torch.nn.Module):
         max_dim: int,
         *,
         coface_message: bool = True,
+        lower: bool = False,
         act: str | Activation = "elu",
         norm: bool = False,
         eps: float = 0.0,
@@ -94,14 +101,18 @@ class SINConv(torch.nn.Module):
         self.mlp_boundary = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
         self.mlp_upper = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
         self.mlp_update = torch.nn.ModuleList(
-            mlp([2 * out_channels, out_channels], act, norm, SplitLinear) for _ in dims
+            mlp([(2 + lower) * out_channels, out_channels], act, norm, SplitLinear) for _ in dims
         )
         # Cells of dimension max_dim have no co-faces, hence no messages.
         self.message = torch.nn.ModuleList(
             torch.nn.Linear(2 * width, width) for _ in dims[:-1] if coface_message
         )
+        self.mlp_lower = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims if lower)
+        self.lower_message = torch.nn.ModuleList(  # entry k belongs to dimension k + 1
+            torch.nn.Linear(2 * width, width) for _ in dims[1:] if lower and coface_message
+        )
         self.act = activation(act, inplace=True)  # for messages, which nothing else uses
-        start = torch.full((max_dim + 1, 2), float(eps))  # (dimension, [boundary, upper])
+        start = torch.full((max_dim + 1, 2 + lower), float(eps))  # (dimension, part of the update)
         self.eps = torch.nn.Parameter(start) if train_eps else None
         self.fixed_eps = float(eps)
 
@@ -119,11 +130,14 @@ class SINConv(torch.nn.Module):
         # Gradients are computed in reverse order: perceptrons of low dimensions first, messages
         # last. This order needs the least memory in training.
         ups = [self._up(K, hs, k) for k in dims]
-        out = [self.update(k, self._low(K, hs, k), ups.pop()) for k in reversed(dims)]
+        out = [
+            self.update(k, self._low(K, hs, k), ups.pop(), *self._side(K, hs, k))
+            for k in reversed(dims)
+        ]
         return out[::-1]
 
     def own(self, k: int, h: Tensor, part: int) -> Tensor:
-        """Return (1 + ε_B) h, part 0, or (1 + ε_↑) h, part 1."""
+        """Return (1 + ε_B) h, part 0, (1 + ε_↑) h, part 1, or (1 + ε_↓) h, part 2."""
         if self.eps is not None:
             return (1 + self.eps[k, part]) * h
         return (1 + self.fixed_eps) * h if self.fixed_eps else h
@@ -138,6 +152,12 @@ class SINConv(torch.nn.Module):
             return own
         return own + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1))
 
+    def _side(self, K: Complex, hs: list[Tensor], k: int) -> list[Tensor]:
+        if not self.mlp_lower:
+            return []
+        own = self.own(k, hs[k], 2)
+        return [own + self.lower(k, hs[k], hs[k - 1], K.incidence(k)) if k else own]
+
     def upper(self, k: int, h: Tensor, coface: Tensor, incidence: Incidence) -> Tensor:
         """Return the sums of messages from the upper neighbors of the k-cells."""
         if not self.message:
@@ -145,14 +165,40 @@ class SINConv(torch.nn.Module):
         dense: Any = self.message[k]
         return fn.coface_messages(h, coface, incidence, dense.weight, dense.bias, self.act)
 
-    def update(self, k: int, low: Tensor, up: Tensor) -> Tensor:
-        """Return MLP_U(MLP_B(low) ‖ MLP_↑(up)), without forming the concatenation."""
-        out: Tensor = self.mlp_update[k]([self.mlp_boundary[k](low), self.mlp_upper[k](up)])
+    def lower(self, k: int, h: Tensor, face: Tensor, incidence: Incidence) -> Tensor:
+        """Return the sums of messages from the lower neighbors of the k-cells."""
+        if not self.lower_message:
+            return incidence.lower(h)
+        dense: Any = self.lower_message[k - 1]
+        p, q = fn.split_linear([h, face], dense.weight, dense.bias)
+        return incidence.lower_messages(self.act(incidence.spread(p) + incidence.gather(q)))
+
+    def update(self, k: int, *parts: Tensor) -> Tensor:
+        """Return MLP_U(MLP_B(·) ‖ MLP_↑(·) [‖ MLP_↓(·)]), without forming the concatenation."""
+        mlps = (self.mlp_boundary, self.mlp_upper, self.mlp_lower)
+        out: Tensor = self.mlp_update[k]([mlps[i][k](part) for i, part in enumerate(parts)])
         return out
 
     def extra_repr(self) -> str:
         """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}"
+        lower = ", lower=True" if self.mlp_lower else ""
+        return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}{lower}"
+
+
+class SINConv(CINConv):
+    r"""The layer of the simplicial isomorphism network, SIN (appendix F of the paper).
+
+    The same as :class:`CINConv`, under the paper's name. Of simplices, σ and τ share one co-face,
+    :math:`\delta = \sigma\cup\tau`. The paper uses MLP_M for the strongly regular graphs, and
+    ``coface_message=False`` for the TU graphs.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> xs = [torch.randn(n, 16) for n in K.counts]
+        >>> xs = mpsn.nn.SINConv(16, 16, max_dim=2)(K, xs)
+        >>> [tuple(x.shape) for x in xs]
+        [(34, 16), (78, 16), (45, 16)]
+    """
 
 
 def _widths(in_channels: int | Sequence[int], max_dim: int) -> Sequence[int]:
