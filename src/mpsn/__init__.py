@@ -27,7 +27,14 @@ if TYPE_CHECKING:
         testing,
         wl,
     )
-    from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
+    from mpsn.complexes import (
+        CellComplex,
+        ComplexDataset,
+        CubicalComplex,
+        SimplicialComplex,
+        collate,
+        load,
+    )
     from mpsn.datasets import read_graphs
     from mpsn.errors import MPSNError
     from mpsn.lifting import clique_complex, clique_complexes, lift_features
@@ -35,7 +42,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CellComplex",
     "ComplexDataset",
+    "CubicalComplex",
     "MPSNError",
     "SimplicialComplex",
     "clique_complex",
@@ -47,6 +56,7 @@ __all__ = [
     "experiments",
     "lift_features",
     "lifting",
+    "load",
     "nn",
     "plotting",
     "read_graphs",
@@ -56,13 +66,16 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CellComplex": "mpsn.complexes",
     "ComplexDataset": "mpsn.complexes",
+    "CubicalComplex": "mpsn.complexes",
     "MPSNError": "mpsn.errors",
     "SimplicialComplex": "mpsn.complexes",
     "clique_complex": "mpsn.lifting",
     "clique_complexes": "mpsn.lifting",
     "collate": "mpsn.complexes",
     "lift_features": "mpsn.lifting",
+    "load": "mpsn.complexes",
     "read_graphs": "mpsn.datasets",
 }
 

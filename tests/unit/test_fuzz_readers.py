@@ -165,7 +165,7 @@ OURS = {  # what restores the content of a file, and how a user reads the file
     "graph.edgelist": ("mpsn.datasets._files.Graph", mpsn.read_graphs),
     "graph.json": ("mpsn.datasets._files.as_graph", mpsn.read_graphs),
     "graph.graphml": ("mpsn.datasets._files.as_graph", mpsn.read_graphs),
-    "data.npz": ("mpsn.complexes._packed.check_offsets", mpsn.ComplexDataset.load),
+    "data.npz": ("mpsn.complexes._saving.check_offsets", mpsn.ComplexDataset.load),
     "TOY.zip": ("mpsn.datasets._collections.split_raw", lambda p: list(read_collection([p]))),
     "labels.csv": ("mpsn.datasets._collections._typed", lambda p: read_collection([p.parent])),
 }

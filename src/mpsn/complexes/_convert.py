@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -12,10 +12,14 @@ from torch_geometric.data import Data
 from mpsn.complexes._checks import as_int
 from mpsn.complexes._graphs import CleanGraphs, clean_graphs
 from mpsn.complexes._memory import check_vertices
+from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
+    from mpsn.complexes.complex import Complex
     from mpsn.complexes.simplicial import SimplicialComplex
+
+C = TypeVar("C", bound="Complex")
 
 
 def from_simplices(
@@ -91,10 +95,10 @@ def close_under_faces(tables: dict[int, Tensor], size: int) -> list[Tensor]:
     return faces[:0:-1]
 
 
-def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor]) -> Any:
-    """Build the union with given face tables, and the features and labels of clean graphs."""
-    from mpsn.complexes.simplicial import SimplicialComplex
-
+def complex_of(
+    kind: type[C], clean: CleanGraphs, incidences: Sequence[Incidence], ptr: Sequence[Tensor]
+) -> C:
+    """Build the union with given incidences, and the features and labels of clean graphs."""
     graphs, where = clean.graphs, clean.edges.device
     x = _together([graph.x for graph in graphs], "x")
     attr = _together([graph.edge_attr for graph in graphs], "edge_attr")
@@ -108,8 +112,8 @@ def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor
         labels = tuple(name for g in graphs for name in (g.labels or range(g.num_nodes)))
     x = None if x is None else x.to(where)
     attr = None if attr is None else attr.to(where)[clean.first]
-    return SimplicialComplex._of_tables(
-        faces,
+    return kind._trusted(
+        incidences,
         ptr,
         num_vertices=sum(graph.num_nodes for graph in graphs),
         x=() if x is None and attr is None else (x, attr),
@@ -137,10 +141,13 @@ def from_graph(graph: object) -> "SimplicialComplex":
 
     See :func:`mpsn.clique_complex` for the supported kinds of graphs, and to add cliques.
     """
+    from mpsn.complexes.complex import as_incidences
+    from mpsn.complexes.simplicial import SimplicialComplex
+
     clean = clean_graphs([graph])
+    edges = as_incidences([clean.edges.flip(1)], clean.graphs[0].num_nodes)
     edge_ptr = torch.tensor([0, len(clean.edges)], device=clean.ptr.device)
-    out: SimplicialComplex = complex_of(clean, [clean.edges.flip(1)], [clean.ptr, edge_ptr])
-    return out
+    return complex_of(SimplicialComplex, clean, edges, [clean.ptr, edge_ptr])
 
 
 def from_gudhi(tree: Any) -> "SimplicialComplex":

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes._packed import from_parts
+from mpsn.complexes._saving import from_parts
 from mpsn.datasets._sources import locate
 from mpsn.datasets._tu_raw import RawGraphs, holds, parse, read_members
 from mpsn.errors import FileError, MPSNError, did_you_mean
@@ -152,7 +152,9 @@ def lift(raw: RawGraphs, known: TUSet) -> SimplicialComplex:
     for k in range(K.dim + 1):
         parts[f"ptr_{k}"] = torch.searchsorted(K.simplices(k)[:, 0].contiguous(), starts)
     parts |= {f"faces_{k}": K.faces(k) for k in range(1, K.dim + 1)}
-    return from_parts({**parts, "y_ptr": torch.arange(graphs + 1)}, check=False)
+    parts["y_ptr"] = torch.arange(graphs + 1)
+    union: SimplicialComplex = from_parts(parts, check=False)
+    return union
 
 
 def _ranks(values: Tensor) -> Tensor:
