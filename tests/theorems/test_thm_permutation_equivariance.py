@@ -72,7 +72,6 @@ def test_models_are_invariant(kind, data):
     order = {k: torch.randperm(n) for k, n in enumerate(K.counts)}
     for model in (
         m.SIN(m.SINConfig(in_channels=3, max_dim=3, layers=2)),
-        m.SIN(m.SINConfig(in_channels=3, max_dim=3, layers=1, populate=True)),
         m.CIN(m.CINConfig(in_channels=3, max_dim=3, layers=2, lower=True)),
         m.MLPSum(m.MLPSumConfig(in_channels=3, max_dim=3, hidden=8)),
         m.GIN(m.GINConfig(in_channels=3, layers=2)),

@@ -120,9 +120,7 @@ def _lift(
     return with_features(complex_of(CellComplex, clean, incidences, ptr), features, max_dim)
 
 
-def _find_cpu(
-    clean: CleanGraphs, n: int, limit: int, budget: Budget
-) -> tuple[Incidence, Tensor]:
+def _find_cpu(clean: CleanGraphs, n: int, limit: int, budget: Budget) -> tuple[Incidence, Tensor]:
     around = rings_cpu.neighbors(clean.edges.numpy(), n)
     degree, distance, blocked = np.zeros((3, n), np.int32)
     queue, close, number = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)

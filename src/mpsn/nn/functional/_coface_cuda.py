@@ -111,7 +111,7 @@ if triton is not None:
         inside = column < columns
         shared = tl.load(q + row * columns + column, mask=inside, other=0.0)
         heard = tl.zeros([WIDTH], shared.dtype)
-        for step in range(0, 2 * (tl.load(ptr + row + 1) - tl.load(ptr + row))):
+        for step in range(2 * (tl.load(ptr + row + 1) - tl.load(ptr + row))):
             entry, turn = _place(ptr + row, step)
             face = tl.load(faces + entry) * columns + column
             heard = tl.where(turn, 0.0, heard)
@@ -127,7 +127,7 @@ if triton is not None:
         inside = column < columns
         shared = tl.load(q + row * columns + column, mask=inside, other=0.0)
         total, heard = tl.zeros([WIDTH], shared.dtype), tl.zeros([WIDTH], shared.dtype)
-        for step in range(0, 2 * (tl.load(ptr + row + 1) - tl.load(ptr + row))):
+        for step in range(2 * (tl.load(ptr + row + 1) - tl.load(ptr + row))):
             entry, turn = _place(ptr + row, step)
             face = tl.load(faces + entry) * columns + column
             heard = tl.where(turn, 0.0, heard)

@@ -38,8 +38,8 @@ class MapFlowNet(Model):
 
     The flow h on edges sends orientation invariant messages: to vertices
     :math:`(\mp B_1 h)_+`, where it starts and where it ends; on edges :math:`|h|`; to triangles,
-    or other 2-cells, :math:`|B_2^\top h|`. Each is multiplied by the position of its cell, the mean :math:`p` of
-    the coordinates of its vertices, and summed,
+    or other 2-cells, :math:`|B_2^\top h|`. Each is multiplied by the position of its cell, the mean
+    :math:`p` of the coordinates of its vertices, and summed,
 
     .. math:: r_\mp = \sum_{v} (\mp B_1 h)_{v+}\, p_v, \quad r_1 = \sum_{e} |h_e|\, p_e, \quad
         r_2 = \sum_{t} |B_2^\top h|_t\, p_t,
