@@ -61,10 +61,7 @@ def cells(K):
     for k in range(1, K.dim + 1):
         B = K.incidence(k)
         face, ptr = B.face.tolist(), B.offsets.tolist()
-        found |= {
-            (k, i): [(k - 1, f) for f in face[a:b]]
-            for i, (a, b) in enumerate(pairwise(ptr))
-        }
+        found |= {(k, i): [(k - 1, f) for f in face[a:b]] for i, (a, b) in enumerate(pairwise(ptr))}
     return found
 
 

@@ -112,9 +112,7 @@ def _lift(
     return with_features(complex_of(CellComplex, clean, incidences, ptr), features, max_dim)
 
 
-def _find_cpu(
-    clean: CleanGraphs, n: int, limit: int, budget: Budget
-) -> tuple[Incidence, Tensor]:
+def _find_cpu(clean: CleanGraphs, n: int, limit: int, budget: Budget) -> tuple[Incidence, Tensor]:
     around = rings_cpu.neighbors(clean.edges.numpy(), n)
     scratch = np.zeros((5, n), np.int64)
     most = (budget.limit - budget.used) // 9
