@@ -117,6 +117,26 @@ def test_sin_computes_the_dimensions_asked_for():
         layer(K, xs, dims=(-1,))
 
 
+@pytest.mark.parametrize("coface_message", [True, False])
+def test_sin_projects_dimensions_of_different_widths(coface_message):
+    torch.manual_seed(0)
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=3)
+    layer = nn.SINConv([4, 2, 0, 1], 5, max_dim=3, coface_message=coface_message)
+    xs = [torch.randn(n, width) for n, width in zip(K.counts, (4, 2, 0, 1), strict=True)]
+    start = [p(x) for p, x in zip(layer.project, xs, strict=True)]
+    start[2] = start[1][K.faces(2)].mean(dim=1)  # without features: the mean over faces
+    plain = nn.SINConv(5, 5, max_dim=3, coface_message=coface_message)
+    plain.load_state_dict({k: v for k, v in layer.state_dict().items() if "project" not in k})
+    torch.testing.assert_close(layer(K, xs), plain(K, start))
+    torch.testing.assert_close(layer(K, [*xs[:2], None, xs[3]]), plain(K, start))
+    # a dimension without cells, and a batch of features
+    tree = mpsn.clique_complex(nx.path_graph(3))
+    batch = [torch.randn(3, 7, 4), torch.randn(2, 7, 2)]
+    out = layer(tree, batch)
+    assert [tuple(h.shape) for h in out] == [(3, 7, 5), (2, 7, 5), (0, 7, 5), (0, 7, 5)]
+    torch.testing.assert_close(layer(tree, [x[:, 2] for x in batch])[0], out[0][:, 2])
+
+
 @pytest.mark.parametrize("eps", ["none", "fixed", "learned"])
 @pytest.mark.parametrize("coface_message", [True, False])
 def test_sin_is_its_equation_on_lists_of_pairs(coface_message, eps):
@@ -244,6 +264,13 @@ def test_inductor_agrees():
             "dropout_position 'before_sum' or 'after_sum', got 'a'",
         ),
         (lambda K, xs: nn.SINConv(2, 3, -1), "max_dim as an integer >= 0, got -1"),
+        (
+            lambda K, xs: nn.SINConv([2, 2], 3, 2),
+            r"for each dimension from 0 to 2, got",
+        ),
+        (lambda K, xs: nn.SINConv([0, 2], 3, 1), r"in_channels\[0\] as an integer >= 1, got 0"),
+        (lambda K, xs: nn.SINConv([2, -1], 3, 1), r"in_channels\[1\] as an integer >= 0, got -1"),
+        (lambda K, xs: nn.SINConv([2, 3, 2], 3, 2)(K, xs), r"1-cells of shape \(3, 3\)"),
         (lambda K, xs: nn.LinearMPSNConv(2, 3, 1.5), "max_dim as an integer >= 0, got 1.5"),
         (lambda K, xs: nn.Populate(2, -1), "max_dim as an integer >= 0, got -1"),
         (lambda K, xs: nn.OrientedConv(2, 3, dim=-1), "dim as an integer >= 0, got -1"),
