@@ -23,7 +23,7 @@ from mpsn.experiments._brec_table import CATEGORIES, figures, table
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._sr import embed, relabel, untrained
 from mpsn.lifting._named import Name, as_lift
-from mpsn.nn.models import SIN, SINConfig
+from mpsn.nn.models import CIN, CINConfig
 from mpsn.training._config import ConfigError
 from mpsn.wl import kfwl, swl, wl
 
@@ -47,8 +47,8 @@ class BRECConfig:
     """The same on the strongly regular graphs and those of the 4-vertex condition."""
     marks: Literal[0, 1] = 0
     """Whether to mark each vertex in turn."""
-    sin: SINConfig | None = None
-    """Settings of SIN, if that is the network."""
+    network: CINConfig | None = None
+    """Settings of a network to compare with the test: CIN, which is SIN on clique complexes."""
     gain: float = 1.0
     """Factor of the default initial weights and biases before the readout."""
     eps: float = 100.0
@@ -60,7 +60,7 @@ class BRECConfig:
     def __post_init__(self) -> None:
         for name in set(self.categories) - set(CATEGORIES):
             raise ConfigError(f"Expected categories among {', '.join(CATEGORIES)}, got {name!r}.")
-        if self.test != "swl" and (self.sin is not None or self.marks):
+        if self.test != "swl" and (self.network is not None or self.marks):
             raise ConfigError(f"Expected networks and marks with test 'swl', got {self.test!r}.")
 
     def quick(self) -> Self:
@@ -75,7 +75,7 @@ class BRECConfig:
 
 def jobs(row: str, config: BRECConfig, seeds: tuple[int, ...]) -> list[Job]:
     """Return one job per category, for all seeds together; exact tests have nothing random."""
-    exact = config.sin is None
+    exact = config.network is None
     return [Job(row, config, name, (0,) if exact else seeds) for name in config.categories]
 
 
@@ -106,7 +106,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
         exact.append(distinguished(config, resources.data[i : i + 2], job.data))
         resources.tick(1)
     told = torch.tensor(exact)
-    if config.sin is None:
+    if config.network is None:
         metrics = {"pairs": len(told), "distinguished": int(told.sum())}
         return [Run(seed, 0, metrics) for seed in job.seeds]
     return networks(config, job, resources, told)
@@ -128,15 +128,12 @@ def distinguished(config: BRECConfig, pair: Sequence[Graph], category: str) -> b
 
 def networks(config: BRECConfig, job: Job, resources: Resources, told: Tensor) -> list[Run]:
     """Compare the embeddings of the pairs with each other, and with what the test says."""
-    graphs = resources.data
+    graphs, network = resources.data, config.network
+    assert network is not None
     both = [config.lifted(many, job.data) for many in (graphs, list(map(relabel, graphs)))]
-    top = max(lifted.union.dim for lifted in both)
-    models = [
-        untrained(lambda: SIN(replace(config.sin, max_dim=top)), seed, "float64", config.gain).to(
-            resources.device
-        )
-        for seed in job.seeds
-    ]
+    network = replace(network, max_dim=max(lifted.union.dim for lifted in both))
+    models = [untrained(lambda: CIN(network), s, "float64", config.gain) for s in job.seeds]
+    models = [model.to(resources.device) for model in models]
     first, again = (embed(models, lifted.to(resources.device), False) for lifted in both)
     runs = []
     for seed, rows, copies in zip(job.seeds, first, again, strict=True):

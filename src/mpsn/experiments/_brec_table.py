@@ -25,14 +25,14 @@ def table(records: list[Record]) -> Table:
     present = [name for name in CATEGORIES if name in {r.job.data for r in records}]
     lines = []
     for row, mine in _by_row(records).items():
-        cells = [f"{fmean(_told(mine[name])):g}" if name in mine else "–" for name in present]
+        cells = [f"{fmean(_told(mine[name])):g}" if name in mine else "-" for name in present]
         total = sum(fmean(_told(record)) for record in mine.values())
         lines.append([row, *cells, f"{total:g}", _agreement(list(mine.values()))])
     sizes = [f"{name} ({len(CATEGORIES[name])})" for name in present]
     total = sum(len(CATEGORIES[name]) for name in present)
     columns = ["test or network", *sizes, f"total ({total})", "network against test"]
     notes = [
-        "Pairs distinguished, for networks the mean over seeds; – is not run. Rings are chordless "
+        "Pairs distinguished, for networks the mean over seeds; - is not run. Rings are chordless "
         "cycles, triangles among them. Marks are used on the pairs that are indistinguishable "
         "without, since they can only help."
     ]
