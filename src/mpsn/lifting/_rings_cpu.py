@@ -1,12 +1,11 @@
 """Find the chordless cycles of graphs, on the CPU."""
 
-from typing import Any
-
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.int64]
+Small = NDArray[np.int32]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -29,7 +28,7 @@ def neighbors(edges: Array, n: int) -> tuple[Array, Array, Array]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _remove(v: int, ptr: Array, neighbor: Array, degree: Array, queue: Array) -> None:
+def _remove(v: int, ptr: Array, neighbor: Array, degree: Small, queue: Array) -> None:
     """Remove a vertex, and then all that no longer lie on a cycle or between cycles."""
     queue[0], tail, head = v, 1, 0
     degree[v] = 0
@@ -47,6 +46,16 @@ def _remove(v: int, ptr: Array, neighbor: Array, degree: Array, queue: Array) ->
 
 
 @numba.njit(cache=True, nogil=True)
+def prune(ptr: Array, neighbor: Array, degree: Small, queue: Array) -> None:
+    """Write the degrees of all vertices, with 0 for those of the trees outside of all cycles."""
+    for v in range(len(degree)):
+        degree[v] = ptr[v + 1] - ptr[v]
+    for v in range(len(degree)):
+        if degree[v] == 1:
+            _remove(v, ptr, neighbor, degree, queue)
+
+
+@numba.njit(cache=True, nogil=True)
 def search(
     ptr: Array,
     neighbor: Array,
@@ -54,9 +63,16 @@ def search(
     start: int,
     stop: int,
     limit: int,
-    most: int,
-    scratch: Array,
-) -> tuple[Array, NDArray[np.int8], Array, Array]:
+    degree: Small,
+    distance: Small,
+    blocked: Small,
+    queue: Array,
+    close: Array,
+    number: Array,
+    face: Array,
+    sign: NDArray[np.int8],
+    sizes: Array,
+) -> tuple[int, int, int]:
     """Find the chordless cycles whose smallest vertex is in start .. stop, in depth first order.
 
     A path from the smallest vertex, the root, grows by neighbors of its end that are adjacent to no
@@ -71,28 +87,24 @@ def search(
         start: First root, where the last call stopped.
         stop: End of the roots.
         limit: Largest number of vertices of a cycle.
-        most: Number of entries after which to stop; they may be a few more.
-        scratch: Zeros (5, n) for the first call, then as the last call left them.
+        degree: Number of neighbors of each vertex that is left, from :func:`prune`, (n,).
+        distance: Zeros (n,).
+        blocked: Zeros (n,).
+        queue: Scratch (n,).
+        close: Scratch (n,).
+        number: To hold the number of rings of each root, (n,).
+        face: To hold the edges of the rings, in the order of the walk.
+        sign: To hold their signs, +1 where the walk ascends.
+        sizes: To hold the length of each ring, as long as ``face``.
 
     Returns:
-        The edges of the rings, in the order of the walk; their signs, +1 where the walk ascends;
-        the length of each ring; the number of rings of each root.
+        The next root, earlier than ``stop`` if its rings do not fit; the rings and entries written.
     """
-    distance, close, blocked, queue = scratch[0], scratch[1], scratch[2], scratch[3]
-    degree = scratch[4]
-    if start == 0:
-        for v in range(len(degree)):
-            degree[v] = ptr[v + 1] - ptr[v]
-        for v in range(len(degree)):
-            if degree[v] == 1:
-                _remove(v, ptr, neighbor, degree, queue)
     path, slot = np.empty(limit + 1, np.int64), np.empty(limit + 1, np.int64)
-    size = 4 * (stop - start) + limit
-    face, sign, sizes = np.empty(size, np.int64), np.empty(size, np.int8), np.empty(size, np.int64)
-    number = np.zeros(stop - start, np.int64)
     rings, entries = 0, 0
     for root in range(start, stop):
-        if degree[root] == 0 or entries > most:
+        alive = degree[root]
+        if alive == 0:
             continue
         degree[root] = 0
         tail, head = 0, 0
@@ -102,7 +114,7 @@ def search(
                 distance[w], close[w] = 1, edge[j]
                 queue[tail] = w
                 tail += 1
-        firsts = tail
+        firsts, before = tail, (rings, entries)
         while head < tail and distance[queue[head]] < limit // 2:
             v = queue[head]
             head += 1
@@ -112,6 +124,7 @@ def search(
                     distance[w] = distance[v] + 1
                     queue[tail] = w
                     tail += 1
+        full = False
         for i in range(firsts - 1):  # the last one has no larger partner
             first, depth = queue[i], 1
             path[1], slot[1] = first, ptr[first]
@@ -120,7 +133,7 @@ def search(
                 blocked[neighbor[j]] += 1
             while depth:
                 u, s = path[depth], slot[depth]
-                if s == ptr[u + 1] or entries > most:
+                if s == ptr[u + 1] or full:
                     for j in range(ptr[u], ptr[u + 1]):
                         blocked[neighbor[j]] -= 1
                     depth -= 1
@@ -135,9 +148,9 @@ def search(
                     for j in range(ptr[w], ptr[w + 1]):
                         blocked[neighbor[j]] += 1
                 elif w > first:
-                    if entries + limit > len(face):
-                        face, sign = _longer(face), _longer(sign)
-                        sizes = _longer(sizes)
+                    full = entries + depth + 2 > len(face)
+                    if full:
+                        continue
                     face[entries], sign[entries] = close[first], 1
                     for k in range(1, depth + 1):
                         step = slot[k] - 1
@@ -145,17 +158,15 @@ def search(
                         sign[entries + k] = 1 if path[k] < neighbor[step] else -1
                     face[entries + depth + 1], sign[entries + depth + 1] = close[w], -1
                     sizes[rings] = depth + 2
-                    number[root - start] += 1
                     rings, entries = rings + 1, entries + depth + 2
             blocked[first] -= 1
+            if full:
+                break
         for j in range(tail):
             distance[queue[j]] = 0
+        if full:
+            degree[root] = alive
+            return root, before[0], before[1]
+        number[root] = rings - before[0]
         _remove(root, ptr, neighbor, degree, queue)
-    return face[:entries].copy(), sign[:entries].copy(), sizes[:rings].copy(), number
-
-
-@numba.njit(cache=True, nogil=True)
-def _longer(array: Any) -> Any:
-    out = np.empty(2 * len(array), array.dtype)
-    out[: len(array)] = array
-    return out
+    return stop, rings, entries

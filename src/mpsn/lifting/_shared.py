@@ -65,7 +65,7 @@ class Budget:
 
 
 @contextmanager
-def progress(total: int, dim: int) -> "Iterator[tqdm[Any]]":
+def progress(total: int | None, dim: int) -> "Iterator[tqdm[Any]]":
     """Show a progress bar on long work."""
     with tqdm(total=total, desc=f"Lifting to dimension {dim}", delay=3, leave=False) as bar:
         yield bar

@@ -14,7 +14,15 @@ from mpsn.complexes.complex import as_incidences
 from mpsn.lifting import _rings_cpu as rings_cpu
 from mpsn.lifting import _rings_torch as rings_torch
 from mpsn.lifting._joins import Neighbors
-from mpsn.lifting._shared import Budget, Device, Features, check_size, progress, with_features
+from mpsn.lifting._shared import (
+    CHUNK,
+    Budget,
+    Device,
+    Features,
+    check_size,
+    progress,
+    with_features,
+)
 from mpsn.lifting.clique import cliques
 
 ROOTS = 1 << 12  # vertices between updates of the progress bar
@@ -114,23 +122,30 @@ def _lift(
 
 def _find_cpu(clean: CleanGraphs, n: int, limit: int, budget: Budget) -> tuple[Incidence, Tensor]:
     around = rings_cpu.neighbors(clean.edges.numpy(), n)
-    scratch = np.zeros((5, n), np.int64)
-    most = (budget.limit - budget.used) // 9
-    found = []
-    rings = entries = 0
+    degree, distance, blocked = np.zeros((3, n), np.int32)
+    queue, close, number = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
+    rings_cpu.prune(*around[:2], degree, queue)
+    scratch = (degree, distance, blocked, queue, close, number)
+    most = max(0, budget.limit - budget.used) // 9 + 1
+    size = min(CHUNK, most)
+    out = [np.empty(size, np.int64), np.empty(size, np.int8), np.empty(size, np.int64)]
+    root = rings = entries = 0
     with progress(n, 2) as bar:
-        for start in range(0, n, ROOTS):
-            stop = min(n, start + ROOTS)
-            chunk = rings_cpu.search(*around, start, stop, limit, most - entries, scratch)
-            rings, entries = rings + len(chunk[2]), entries + len(chunk[0])
-            budget.check(rings, _bytes(rings, entries), REMEDY)
-            found.append(chunk)
-            bar.update(stop - start)
+        while root < n:
+            stop, free = min(n, root + ROOTS), (out[0][entries:], out[1][entries:], out[2][rings:])
+            reached, m, nnz = rings_cpu.search(*around, root, stop, limit, *scratch, *free)
+            bar.update(reached - root)
+            root, rings, entries = reached, rings + m, entries + nnz
+            if reached < stop:  # the rings of that vertex do not fit
+                size = min(2 * size, most)
+                budget.check(max(rings, size // limit), 9 * size, REMEDY)
+                del free
+                for array in out:
+                    array.resize(size)
+    budget.check(rings, _bytes(rings, entries), REMEDY)
     budget.spend(rings, _bytes(rings, entries))
-    face, sign, length, number = (
-        torch.from_numpy(np.concatenate(part)) for part in zip(*found, strict=True)
-    )
-    return _ragged(face, sign, length, clean), _offsets(number)[clean.ptr]
+    face, sign, length = map(torch.from_numpy, (out[0][:entries], out[1][:entries], out[2][:rings]))
+    return _ragged(face, sign, length, clean), _offsets(torch.from_numpy(number))[clean.ptr]
 
 
 def _find_torch(
