@@ -78,7 +78,7 @@ def distinguish(
     The tests: wl on vertices; 2-wl and 3-wl on tuples of vertices; 2-fwl and 3-fwl, their folklore
     variants (3-WL = 2-FWL); swl on the simplices of clique complexes, swl-all with all four
     adjacencies; marked-wl and marked-swl, which mark each vertex in turn. The lifts: rings, with
-    chordless cycles as 2-cells, and cliques+rings; marked-rings and marked-cliques+rings.
+    chordless cycles as 2-cells, cliques+rings, and cubes; marked-rings and marked-cliques+rings.
 
     Built-in graphs: hexagon, two-triangles, rook4x4, shrikhande, decalin, bicyclopentyl, prism,
     k3,3, dodecahedron, desargues, t8, chang1, chang2, chang3.

@@ -8,9 +8,10 @@ from mpsn.complexes import ComplexDataset
 from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError, did_you_mean
 from mpsn.lifting.clique import clique_complexes
+from mpsn.lifting.cube import cube_complexes
 from mpsn.lifting.ring import ring_complexes
 
-Name = Literal["cliques", "rings", "cliques+rings"]
+Name = Literal["cliques", "rings", "cliques+rings", "cubes"]
 Lift = Name | Callable[[Any], Complex]
 
 
@@ -21,8 +22,8 @@ def as_lift(
 
     Args:
         lift: "cliques"; "rings", with chordless cycles as 2-cells; "cliques+rings", with cliques of
-            four and more vertices on top of these; or a function from a graph to a complex.
-        max_dim: Largest dimension of cliques; None for all.
+            four and more vertices on top; "cubes"; or a function from a graph to a complex.
+        max_dim: Largest dimension of cliques and cubes; None for all.
         max_ring: Largest number of vertices of a ring.
 
     Example:
@@ -38,6 +39,7 @@ def as_lift(
         "cliques": partial(clique_complexes, max_dim=max_dim),
         "rings": partial(ring_complexes, max_ring=max_ring),
         "cliques+rings": partial(ring_complexes, max_ring=max_ring, max_dim=max_dim),
+        "cubes": partial(cube_complexes, max_dim=max_dim),
     }
     if lift not in named:
         raise GraphError(

@@ -105,8 +105,8 @@ class WLKernel(_ColorCounts):
 class SWLKernel(_ColorCounts):
     """Simplicial Weisfeiler-Lehman features: the number of cells of each color, in all rounds.
 
-    Graphs are lifted to their clique complexes, or by another lift. Colors not seen in fitting are counted in one extra
-    column per round and dimension; these columns come last.
+    Graphs are lifted to their clique complexes, or by another lift. Colors not seen in fitting are
+    counted in one extra column per round and dimension; these columns come last.
 
     Args:
         rounds: Number of rounds; None to run until the graphs of the fit are stable.
@@ -114,7 +114,7 @@ class SWLKernel(_ColorCounts):
         adjacencies: As for :func:`mpsn.wl.swl`.
         initial: As for :func:`mpsn.wl.swl`.
         lift: "cliques"; "rings", with chordless cycles as 2-cells; "cliques+rings", with cliques of
-            four and more vertices as well; or a function from a graph to a complex.
+            four and more vertices as well; "cubes"; or a function from a graph to a complex.
         max_ring: Largest number of vertices of a ring.
 
     Example:

@@ -40,6 +40,7 @@ TESTS: dict[str, Test] = {
     "swl-all": _swl(adjacencies=tuple(ADJACENCIES)),
     "rings": _swl("rings"),
     "cliques+rings": _swl("cliques+rings"),
+    "cubes": _swl("cubes"),
     "marked-wl": lambda graphs, *_: _swl(marks=1)(graphs, 1, 3),
     "marked-swl": _swl(marks=1),
     "marked-rings": _swl("rings", marks=1),
@@ -141,11 +142,11 @@ def compare(
         H: Another one.
         tests: Names of tests: "wl"; "2-wl" and "3-wl" (oblivious); "2-fwl" and "3-fwl" (folklore:
             2-FWL = 3-WL); "swl" (boundary and upper adjacencies) and "swl-all" (all four) on clique
-            complexes; "rings" and "cliques+rings", which are SWL on complexes with rings as
-            2-cells; and marked refinement, "marked-wl" on the graph alone, "marked-swl",
-            "marked-rings" and "marked-cliques+rings". Defaults to "wl", "2-wl", "3-wl", "2-fwl" and
-            "swl".
-        max_dim: Largest dimension of cliques. Defaults to that of the largest clique.
+            complexes; "rings", "cliques+rings" and "cubes", which are SWL on complexes with rings
+            as 2-cells, or squares, cubes, ...; and marked refinement, "marked-wl" on the graph
+            alone, "marked-swl", "marked-rings" and "marked-cliques+rings". Defaults to "wl",
+            "2-wl", "3-wl", "2-fwl" and "swl".
+        max_dim: Largest dimension of cliques and cubes. Defaults to that of the largest.
         max_ring: Largest number of vertices of a ring. Defaults to 6.
 
     Example:
