@@ -15,6 +15,11 @@ from mpsn.wl._marks import refine_marked
 from mpsn.wl.relations import ADJACENCIES
 
 some_complexes = st.lists(complexes(7).filter(lambda K: K.num_nodes), min_size=1, max_size=3)
+some_cells = st.sampled_from(["simplicial", "cell", "cubical"]).flatmap(
+    lambda kind: st.lists(
+        complexes(7, kind=kind).filter(lambda K: K.num_nodes), min_size=1, max_size=3
+    )
+)
 some_graphs = st.lists(graphs(6).filter(len), min_size=1, max_size=3)
 
 
@@ -43,8 +48,16 @@ def test_swl(Ks, chosen):
     assert_same(found, theirs, keys)
 
 
+@given(some_cells, st.sets(st.sampled_from(list(ADJACENCIES))))
+def test_swl_on_any_complex(Ks, chosen):
+    theirs = wl_twins.cwl(list(map(wl_twins.cells, Ks)), tuple(chosen))
+    found = mpsn.wl.swl(Ks, tuple(chosen))
+    cells = [[[(k, i) for i in range(K.count(k))] for K in Ks] for k in range(len(found.ptr))]
+    assert_same(found, theirs, cells)
+
+
 @settings(max_examples=50)
-@given(some_complexes, st.sets(st.sampled_from(list(ADJACENCIES))), st.integers(1, 500))
+@given(some_cells, st.sets(st.sampled_from(list(ADJACENCIES))), st.integers(1, 500))
 def test_marked_refinement(Ks, chosen, entries):
     """Also in many small parts."""
     theirs = wl_twins.marked(list(map(wl_twins.cells, Ks)), tuple(chosen))

@@ -58,9 +58,13 @@ def distinguish(
     tests: Annotated[
         str, typer.Option(help="Comma-separated tests to run; see above.")
     ] = "wl,2-wl,3-wl,2-fwl,swl",
+    lift: Annotated[
+        str, typer.Option(help="Comma-separated lifts to run SWL on as well; see above.")
+    ] = "",
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a simplex. Defaults to all cliques.")
     ] = None,
+    max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
     as_json: AsJson = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw both clique complexes in their stable SWL colors.")
@@ -73,7 +77,8 @@ def distinguish(
 
     The tests: wl on vertices; 2-wl and 3-wl on tuples of vertices; 2-fwl and 3-fwl, their folklore
     variants (3-WL = 2-FWL); swl on the simplices of clique complexes, swl-all with all four
-    adjacencies.
+    adjacencies; marked-wl and marked-swl, which mark each vertex in turn. The lifts: rings, with
+    chordless cycles as 2-cells, cliques+rings, and cubes; marked-rings and marked-cliques+rings.
 
     Built-in graphs: hexagon, two-triangles, rook4x4, shrikhande, decalin, bicyclopentyl, prism,
     k3,3, dodecahedron, desargues, t8, chang1, chang2, chang3.
@@ -83,8 +88,8 @@ def distinguish(
     from mpsn.wl import compare
     from mpsn.wl._ladder import TRUTHS, VERDICTS, check_tests
 
-    names = [name.strip() for name in tests.split(",")]
-    check_tests(names, max_dim)
+    names = [name.strip() for name in f"{tests},{lift}".removesuffix(",").split(",")]
+    check_tests(names, max_dim, max_ring)
     first = graphs_of(a)
     if b is None:
         if len(first) < 2 or plot:
@@ -92,7 +97,7 @@ def distinguish(
                 f"Expected two graphs to compare{' and plot' if plot else ''}, got "
                 f"{len(first)} in {a}; name a second graph."
             )
-        _print_classes(a, first, names, max_dim, as_json)
+        _print_classes(a, first, names, max_dim, max_ring, as_json)
         return
     pair = []
     for name, found in ((a, first), (b, graphs_of(b))):
@@ -101,7 +106,7 @@ def distinguish(
                 f"Expected one graph in {name}, got {len(found)}; name that file alone."
             )
         pair += found
-    result = compare(pair[0], pair[1], names, max_dim=max_dim)
+    result = compare(pair[0], pair[1], names, max_dim=max_dim, max_ring=max_ring)
     if plot:
         _plot(pair, [a, b], max_dim, plot)
     if as_json:
@@ -130,7 +135,12 @@ def graphs_of(name: str) -> "list[Graph]":
 
 
 def _print_classes(
-    file: str, graphs: "list[Graph]", tests: list[str], max_dim: int | None, as_json: bool
+    file: str,
+    graphs: "list[Graph]",
+    tests: list[str],
+    max_dim: int | None,
+    max_ring: int,
+    as_json: bool,
 ) -> None:
     from mpsn.wl import equivalence_classes
     from mpsn.wl._ladder import TRUTHS, VERDICTS, Classes
@@ -138,7 +148,7 @@ def _print_classes(
     rows: list[dict[str, Any]] = []
     for test in tests:
         try:
-            found = equivalence_classes(graphs, test, max_dim=max_dim)
+            found = equivalence_classes(graphs, test, max_dim=max_dim, max_ring=max_ring)
             rows.append({"test": test, "classes": found.groups, "pairs": found.pairs, "note": ""})
         except TooLargeError as error:
             rows.append({"test": test, "classes": None, "pairs": None, "note": str(error)})

@@ -33,6 +33,17 @@ CATALOG = {
         """,
         ("family", "Families such as 'SR(25,12,5,6)', comma- or space-separated. Defaults to all."),
     ),
+    "brec": Entry(
+        """Distinguish the pairs of BREC: exact tests on graphs and complexes, untrained networks.
+
+        Prints how many of the 400 pairs each test distinguishes, by category: WL, 2-FWL, SWL on
+        cliques and rings, marked refinement; and whether networks distinguish the same pairs as
+        their test.
+
+        Example: mpsn reproduce brec --quick --data DIR
+        """,
+        ("category", "Comma-separated categories such as CFI. Defaults to all."),
+    ),
     "flow": Entry(
         """Classify trajectories around two holes by their edge flows, in unseen orientations.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -29,6 +29,7 @@ from mpsn.training._config import ConfigError
 from mpsn.training._device import seeded
 from mpsn.wl import swl
 
+M = TypeVar("M", bound=torch.nn.Module)
 NUMBERS = 1 << 21  # features of one layer computed at a time: many colors shared, little memory
 COPIES = 32  # graphs that are relabeled to measure rounding
 CONSTRUCTED = tuple(p for p, family in FAMILIES.items() if family.construct is not None)
@@ -122,19 +123,25 @@ def work(job: Job, resources: Resources) -> list[Run]:
 
 
 def build(config: SRConfig, seed: int, max_dim: int) -> SIN | MLPSum | GIN:
-    """Return the network with the random weights of a seed, by torch's default initialization.
+    """Return the network with the random weights of a seed."""
+
+    def make() -> SIN | MLPSum | GIN:
+        if config.sin is not None:
+            return SIN(replace(config.sin, max_dim=max_dim))
+        if config.mlp_sum is not None:
+            return MLPSum(replace(config.mlp_sum, max_dim=max_dim))
+        return GIN(config.gin or GINConfig())
+
+    return untrained(make, seed, config.dtype, config.gain)
+
+
+def untrained(make: Callable[[], M], seed: int, dtype: str, gain: float) -> M:
+    """Return a network with the random weights of a seed, by torch's default initialization.
 
     They are drawn in the precision of the network, as in the authors' code.
     """
-    network: SIN | MLPSum | GIN
     with seeded(seed, torch.device("cpu")):
-        if config.sin is not None:
-            network = SIN(replace(config.sin, max_dim=max_dim))
-        elif config.mlp_sum is not None:
-            network = MLPSum(replace(config.mlp_sum, max_dim=max_dim))
-        else:
-            network = GIN(config.gin or GINConfig())
-        network = network.to(getattr(torch, config.dtype)).eval()
+        network = make().to(getattr(torch, dtype)).eval()
         torch.manual_seed(seed)
         for module in network.modules():
             if isinstance(module, torch.nn.Linear):
@@ -142,13 +149,13 @@ def build(config: SRConfig, seed: int, max_dim: int) -> SIN | MLPSum | GIN:
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             if not name.startswith("readout"):
-                parameter.mul_(config.gain)
+                parameter.mul_(gain)
     return network
 
 
 def embed(
-    networks: Sequence[SIN | MLPSum | GIN],
-    lifted: ComplexDataset,
+    networks: Sequence[Any],
+    lifted: ComplexDataset[Any],
     by_color: bool,
     tick: Callable[[int], object] = lambda done: None,
 ) -> list[Tensor]:
