@@ -74,7 +74,8 @@ class Column:
     def _kinds(self, values: Values) -> NDArray[np.int64]:
         if self.nearest:
             away: Numbers = np.abs(values[:, None] - np.array(self.kinds))
-            return np.argmin(away, axis=1)
+            nearest: NDArray[np.int64] = away.argmin(axis=1)
+            return nearest
         number = {kind: i for i, kind in enumerate(self.kinds)}
         found = [number.get(value, -1) if _simple(value) else -1 for value in values.tolist()]
         return np.array(found, dtype=np.int64)

@@ -78,7 +78,8 @@ class Encoding:
             rows = len(given.edge) if k == 1 else counts[k]
             parts = [np.zeros((rows, 0))]
             for column in columns if rows else ():
-                if column.name not in table or (column.name in lacking and not column.missing):
+                values = table.get(column.name, np.full(rows, None))
+                if not column.missing and (column.name not in table or column.name in lacking):
                     there = ", ".join(name for name in table if name not in STRUCTURE)
                     raise GraphError(
                         f"Expected the attribute {column.name!r} of {cells(k)}, as in the fit, in "
@@ -86,7 +87,7 @@ class Encoding:
                         f"{there or 'none'}."
                     )
                 what = f"{column.name!r} of {cells(k)}"
-                parts.append(column.encode(table[column.name], what, notes))
+                parts.append(column.encode(values, what, notes))
             x = torch.from_numpy(np.concatenate(parts, axis=1)).float()
             x = x if rows else x.new_zeros(0, sum(column.width for column in columns))
             out.append(_mean(x, given.edge, counts[1], notes) if k == 1 else x)
@@ -123,7 +124,7 @@ def find_encoding(
             if not asked and not (every and (adds[name] if derived else True)):
                 continue
             if derived:
-                needed = needed or name == "degree"
+                needed = needed or name in ("degree", "constant")
                 kind = kind or ("number" if many or name != "degree" else "category")
             found = learn(name, values, what, kind, needed)
             if isinstance(found, Column):
