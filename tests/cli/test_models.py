@@ -10,6 +10,7 @@ import pytest
 
 import toy_experiment
 from mpsn.cli import _models
+from mpsn.errors import LeftOut
 from mpsn.experiments import _report
 from mpsn.experiments._engine import run
 
@@ -89,6 +90,46 @@ def test_numbers_from_a_table(mpsn, tmp_path):
     code, _, err = mpsn(*command, "lenth", *options)
     assert code == 2
     assert "Did you mean length?" in err
+
+
+def test_kinds_of_features_and_what_is_left_out(mpsn, tmp_path):
+    for name in ("young", "old"):
+        (tmp_path / name).mkdir()
+        for i in range(10):
+            graph = nx.gnp_random_graph(8, 0.4, seed=i)
+            for v in graph:
+                graph.nodes[v].update(age=v % 4 + 50 * (name == "old"), name=f"{name} {i} {v}")
+            nx.write_graphml(graph, tmp_path / name / f"{i}.graphml")
+    fit = ["fit", tmp_path / "young", tmp_path / "old", "--epochs", 1, "-o", tmp_path / "m.mpsn"]
+    with pytest.warns(LeftOut, match="'name' of vertices .*taken for names"):
+        code, out, _ = mpsn(*fit)
+    assert code == 0
+    assert "age (one-hot, 8 kinds)" in out
+    assert "taken for names" in out
+    with pytest.warns(LeftOut):
+        code, out, _ = mpsn(*fit, "--features", "age=number", "--json")
+    assert code == 0
+    assert json.loads(out)["features"]["vertices"].startswith("age (a number), degree (one-hot")
+    code, out, _ = mpsn(*fit, "--features", "age", "--features", "constant", "--json")
+    assert json.loads(out)["features"]["vertices"] == "age (one-hot, 8 kinds), constant (a number)"
+    for words, match in [
+        (["ag=number"], "Did you mean age?"),
+        (["age=color"], "as 'number' or 'category', got 'color'"),
+        (["age=number", "degree"], "NAME=KIND for all"),
+    ]:
+        code, out, err = mpsn(*fit, *(part for word in words for part in ("--features", word)))
+        assert (code, out) == (2, "")
+        assert match in err
+
+
+def test_warnings_are_one_line(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        nx.write_graphml(nx.Graph([(0, 0), (0, 1)]), tmp_path / name / "loop.graphml")
+    command = [sys.executable, "-m", "mpsn", "fit", "a", "b", "--epochs", "1", "-o", "m.mpsn"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "warning: self-loops (2): the vertices of a simplex are distinct.\n" in done.stderr
+    assert "self-loops (2)" in done.stdout
 
 
 def test_show_a_model_and_an_explanation(mpsn, folders, saved, tmp_path):

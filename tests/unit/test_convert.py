@@ -9,7 +9,7 @@ from hypothesis import given
 from torch_geometric.data import Data
 
 from mpsn import SimplicialComplex, clique_complex, clique_complexes
-from mpsn.errors import ComplexError, GraphError
+from mpsn.errors import ComplexError, GraphError, LeftOut
 from mpsn.testing import complexes, graphs
 
 EDGES = torch.tensor([[0, 1, 2, 1, 3, 3], [1, 0, 1, 2, 3, 1]])  # two-way, repeated, a self-loop
@@ -88,7 +88,8 @@ def test_pyg_round_trip_with_features():
         edge_attr=torch.tensor([[5.0], [6.0], [7.0], [8.0]]),
         y=torch.tensor(1),
     )
-    K = SimplicialComplex.from_graph(data)
+    with pytest.warns(LeftOut, match=r"different values \(2\): that of the first listing is kept"):
+        K = SimplicialComplex.from_graph(data)
     assert K.x[0].tolist() == [[1], [2], [3]]
     assert K.x[1].tolist() == [[5], [7]]  # of the first listing of each edge
     assert K.y.tolist() == [1]

@@ -51,7 +51,8 @@ WEIGHT = "members.0.convs.0.mlp_upper.0.0.weight"
 @pytest.mark.parametrize(
     ("meta", "arrays", "reason"),
     [
-        (set_in("format", value=2), None, r"got format 2, written by mpsn .*; update mpsn"),
+        (set_in("format", value=3), None, r"got format 3, written by mpsn .*; update mpsn"),
+        (set_in("format", value=1), None, r"older format 1, written by mpsn .*; fit it again"),
         (set_in("kind", value="Trojan"), None, "got 'Trojan'"),
         (set_in("state", "settings", "hidden", value=5), None, "of shape"),
         (set_in("state", "settings", "hidden", value=10**12), None, "damaged"),
@@ -60,7 +61,9 @@ WEIGHT = "members.0.convs.0.mlp_upper.0.0.weight"
         (set_in("state", "settings", "epochs", value="many"), None, "epochs"),
         (set_in("state", "settings", "sudo", value=1), None, "sudo"),
         (set_in("state", "settings", "dropout", value=[1]), None, "damaged"),
-        (set_in("state", "features", "degrees", value=["one"]), None, "degrees"),
+        (set_in("state", "features", "columns", value=["one"]), None, "columns"),
+        (set_in("state", "features", "columns", 0, 0, "kinds", value=[[1]]), None, "kinds"),
+        (set_in("state", "features", "columns", value=[]), None, "dimensions 0 to 2"),
         (set_in("state", "features", "source", value="web"), None, "source"),
         (set_in("state", "targets", "classes", value=[1, 1]), None, "different classes"),
         (set_in("state", "histories", 0, "best", value="last"), None, "best"),

@@ -4,6 +4,7 @@ Commands import what they need when they run, so that ``--help`` answers at once
 """
 
 import sys
+import warnings
 
 import typer
 from rich.console import Console
@@ -49,7 +50,11 @@ app.add_typer(tune, name="tune")
 
 
 def main() -> None:
-    """Run the command line; errors about input become one line and exit status 2."""
+    """Run the command line; errors about input become one line and exit status 2.
+
+    Warnings, such as about data that is not used, become one line each.
+    """
+    warnings.formatwarning = lambda message, *_args, **_kwargs: f"warning: {message}\n"
     try:
         app()
     except MPSNError as error:

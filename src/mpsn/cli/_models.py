@@ -41,6 +41,13 @@ def fit(
     ] = None,
     labels: Labels = None,
     regress: Annotated[bool, typer.Option(help="Predict numbers, not classes.")] = False,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The kind of an attribute, as in age=number or color=category; or, without kinds, "
+            "the attributes to use (x, degree, constant or names). Can be repeated.",
+        ),
+    ] = None,
     max_dim: Annotated[int, typer.Option(help="Largest dimension of a simplex.")] = 2,
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -57,6 +64,8 @@ def fit(
     Example: mpsn fit cats/ dogs/ --out model.mpsn
 
     Example: mpsn fit molecules/ --labels molecules.csv --target soluble --out model.mpsn
+
+    Example: mpsn fit cats/ dogs/ --features age=number --features breed=category -o model.mpsn
     """
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
@@ -75,6 +84,7 @@ def fit(
         )
     kind = SimplicialRegressor if regress else SimplicialClassifier
     model = kind(
+        features=_features(features or []),
         max_dim=max_dim,
         epochs=epochs,
         device=device,
@@ -97,6 +107,18 @@ def fit(
         return
     print(model.summary())
     print(f"saved: {out}")
+
+
+def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
+    """Return the setting ``features`` of an estimator."""
+    pairs = [word.rpartition("=") for word in words]
+    if all(equals for _, equals, _ in pairs):
+        return {name: kind for name, _, kind in pairs} or "auto"
+    if any(equals for _, equals, _ in pairs):
+        raise GraphError(
+            f"Expected --features NAME=KIND for all, or names only, got {' and '.join(words)}."
+        )
+    return words
 
 
 def _with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:

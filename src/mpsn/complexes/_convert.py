@@ -1,5 +1,6 @@
 """Conversion from and to other formats: lists of simplices, graphs, gudhi."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,7 +14,7 @@ from mpsn.complexes._checks import as_int
 from mpsn.complexes._graphs import CleanGraphs, clean_graphs
 from mpsn.complexes._memory import check_vertices
 from mpsn.complexes.incidence import Incidence
-from mpsn.errors import ComplexError
+from mpsn.errors import ComplexError, LeftOut
 
 if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
@@ -111,7 +112,18 @@ def complex_of(
     if any(graph.labels is not None for graph in graphs):
         labels = tuple(name for g in graphs for name in (g.labels or range(g.num_nodes)))
     x = None if x is None else x.to(where)
-    attr = None if attr is None else attr.to(where)[clean.first]
+    if attr is not None:
+        attr = attr.to(where)
+        assert clean.same is not None
+        differ = (attr != attr[clean.same]).flatten(1).any(dim=1)
+        if odd := len(torch.unique(clean.same[differ])):
+            warnings.warn(
+                f"edge_attr of edges listed with different values ({odd:,}): that of the first "
+                f"listing is kept.",
+                LeftOut,
+                stacklevel=4,
+            )
+        attr = attr[clean.first]
     return kind._trusted(
         incidences,
         ptr,

@@ -34,13 +34,15 @@ class CleanGraphs(NamedTuple):
     """A disjoint union of graphs with clean edges.
 
     ``edges`` is (E, 2) int64, each row ascending, rows distinct and in lexicographic order. ``ptr``
-    holds the offsets of the vertices of each graph, ``first`` the first listing of each edge.
+    holds the offsets of the vertices of each graph, ``first`` the first listing of each edge, and
+    ``same`` that of the same edge for each listing.
     """
 
     edges: Tensor
     ptr: Tensor
     graphs: Sequence[Graph]
     first: Tensor | None
+    same: Tensor | None = None
 
 
 def as_graph(graph: object) -> Graph:
@@ -150,8 +152,8 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
     _check_data(read)
     wanted = any(graph.edge_attr is not None for graph in read)
     if wanted or where.type != "cpu":
-        edges, first = _clean_by_sort(ends, sum(nodes), wanted)
-        return CleanGraphs(edges, ptr, read, first)
+        edges, first, same = _clean_by_sort(ends, sum(nodes), wanted)
+        return CleanGraphs(edges, ptr, read, first, same)
     return CleanGraphs(torch.from_numpy(_clean(ends.numpy(), sum(nodes))), ptr, read, None)
 
 
@@ -182,17 +184,21 @@ def _check_data(graphs: Sequence[Graph]) -> None:
             raise GraphError(where + text) from error
 
 
-def _clean_by_sort(ends: Tensor, n: int, first: bool) -> tuple[Tensor, Tensor | None]:
+def _clean_by_sort(
+    ends: Tensor, n: int, first: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
     low, high = ends.min(dim=0).values, ends.max(dim=0).values
-    keep, earliest = low < high, None
+    keep, earliest, same = low < high, None, None
     key = (low * n + high)[keep]
     if first:
         key, inverse = torch.unique(key, return_inverse=True)
         listing = keep.nonzero().squeeze(1)
         earliest = torch.full_like(key, ends.shape[1]).scatter_reduce(0, inverse, listing, "amin")
+        same = torch.arange(ends.shape[1], device=ends.device)
+        same[listing] = earliest[inverse]
     else:
         key = torch.unique(key)
-    return torch.stack([key // max(n, 1), key % max(n, 1)], dim=1), earliest
+    return torch.stack([key // max(n, 1), key % max(n, 1)], dim=1), earliest, same
 
 
 @numba.njit(cache=True, nogil=True)

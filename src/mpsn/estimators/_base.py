@@ -2,7 +2,7 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
@@ -16,8 +16,9 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import FileError, GraphError
 from mpsn.estimators._explain import Explanation, explain
-from mpsn.estimators._features import FeatureRule
-from mpsn.estimators._inputs import check_many, chunks, prepare, targets_of, vertex_names
+from mpsn.estimators._features import Encoding, Wanted
+from mpsn.estimators._given import Notes
+from mpsn.estimators._inputs import check_many, chunks, prepare, say, targets_of, vertex_names
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
 from mpsn.estimators._targets import Targets
 from mpsn.estimators._trainer import Ensemble, Forward, History, Trainer, check_settings, outputs
@@ -30,7 +31,7 @@ from mpsn.training._config import build
 class Learned:
     """What a model file says beside settings and weights; types are checked when it is read."""
 
-    features: FeatureRule
+    features: Encoding
     histories: tuple[History, ...]
     graphs: int
     counts: tuple[int, ...]
@@ -45,7 +46,7 @@ class Simplicial(BaseEstimator):
         self,
         *,
         max_dim: int = 2,
-        features: str | Sequence[str] = "auto",
+        features: Wanted = "auto",
         hidden: int = 32,
         layers: int = 2,
         members: int = 3,
@@ -111,8 +112,10 @@ class Simplicial(BaseEstimator):
                 f"{len(targets)} targets."
             )
         self.targets_, numbers, classes = self._learn(targets)
-        data, self.features_ = prepare(graphs, self.max_dim, wanted=self.features)
-        self.n_features_in_ = self.features_.width
+        notes = Notes()
+        data, self.features_ = prepare(graphs, self.max_dim, wanted=self.features, notes=notes)
+        say(notes)
+        self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
         data, numbers = data.to(trainer.device), numbers.to(trainer.device)
         trained = [
@@ -131,13 +134,15 @@ class Simplicial(BaseEstimator):
         return self
 
     def _config(self) -> SINConfig:
+        widths = self.features_.widths
+        own = len(set(widths)) > 1  # whether edges or higher simplices have features of their own
         return SINConfig(
-            in_channels=self.n_features_in_,
+            in_channels=widths if own else widths[0],
             hidden=self.hidden,
             out_channels=self.targets_.width,
             layers=self.layers,
             max_dim=self.max_dim,
-            coface_message=False,
+            coface_message=own,
             act="relu",
             norm=not self.features_.steady,  # of one value it would divide rounding by rounding
             jump=True,
@@ -151,11 +156,13 @@ class Simplicial(BaseEstimator):
         check_many(graphs)
         where = next(self.model_.parameters()).device
         rows = [np.zeros((0, self.targets_.width), np.float32)]
+        notes = Notes()
         for chunk in chunks(graphs):
-            data = prepare(chunk, self.max_dim, self.features_)[0].to(where)
+            data = prepare(chunk, self.max_dim, self.features_, notes=notes)[0].to(where)
             everything = torch.arange(len(chunk), device=where)
             found = outputs(self.model_, forward_on(data), everything, self.batch_size)
             rows.append(found.cpu().numpy())
+        say(notes)
         return np.concatenate(rows)
 
     def explain(
@@ -192,8 +199,10 @@ class Simplicial(BaseEstimator):
         lines = [
             f"{type(self).__name__}, fitted to {self.n_graphs_} graphs",
             f"  simplices        {counts} (cliques of up to {self.max_dim + 1} vertices)",
-            f"  vertex features  {self.features_.describe()}",
-            "  other features   the mean over the vertices of a simplex",
+            *(
+                f"  {name:<17}" + text.replace("\n", "\n" + " " * 19)
+                for name, text in self.features_.describe().items()
+            ),
             f"  targets          {self.targets_}",
             f"  network          {self.members} times SIN, averaged; {self.layers} layers of width "
             f"{self.hidden}, {self.readout} over simplices, "
@@ -247,7 +256,9 @@ class Simplicial(BaseEstimator):
             raise FileError("expected validation losses where samples were held out")
         out._adopt(state.targets)
         out.targets_, out.features_, out.histories_ = state.targets, state.features, state.histories
-        out.n_features_in_ = out.features_.width
+        if len(state.features.columns) != out.max_dim + 1:
+            raise FileError(f"expected features of dimensions 0 to {out.max_dim}")
+        out.n_features_in_ = out.features_.widths[0]
         out.n_graphs_, out.counts_, out.n_validation_ = state.graphs, state.counts, state.validation
         with torch.device("meta"):
             out.model_ = Ensemble(SIN(out._config()) for _ in range(out.members))

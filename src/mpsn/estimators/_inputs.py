@@ -1,6 +1,7 @@
 """From graphs of any kind to complexes with features."""
 
 import os
+import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -11,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
-from mpsn.complexes._graphs import Graph, as_graph
-from mpsn.datasets._files import iter_graphs
-from mpsn.errors import GraphError
-from mpsn.estimators._features import FeatureRule, Vertices, find_rule
+from mpsn.complexes._graphs import Graph
+from mpsn.errors import GraphError, LeftOut
+from mpsn.estimators._features import Encoding, Wanted, find_encoding, lines
+from mpsn.estimators._given import Notes, Read, read, tables
 from mpsn.lifting import clique_complexes, lift_features
 
 CHUNK = 1000  # graphs that are read, lifted and predicted at a time
@@ -23,28 +24,47 @@ CHUNK = 1000  # graphs that are read, lifted and predicted at a time
 def prepare(
     graphs: Iterable[object],
     max_dim: int,
-    rule: FeatureRule | None = None,
-    wanted: str | Sequence[str] = "auto",
-) -> tuple[ComplexDataset, FeatureRule]:
-    """Read graphs, lift them, and give all simplices the mean features of their vertices.
+    encoding: Encoding | None = None,
+    wanted: Wanted = "auto",
+    notes: Notes | None = None,
+) -> tuple[ComplexDataset, Encoding]:
+    """Read graphs, lift them, and give all simplices features.
 
     ``graphs`` are networkx graphs, PyG ``Data``, complexes, paths of files of one graph each, or
-    anything that :func:`mpsn.clique_complex` takes. The ``rule`` for vertex features defaults to
-    what is found in these graphs, where ``wanted``.
+    anything that :func:`mpsn.clique_complex` takes. The ``encoding`` of features defaults to what
+    is found in these graphs, where ``wanted``. What is left out is counted in ``notes``.
     """
-    read = [_open(graph) for graph in graphs]
-    union = _lift(read, max_dim)
-    vertices = [_vertices(graph) for graph in read]
-    rule = rule or find_rule(union, vertices, wanted)
-    x = rule.apply(union, vertices).to(union.device)
-    bare = union.bare().skeleton(max_dim).replace(x=[x])  # complexes handed in may have more
-    return ComplexDataset(lift_features(bare, "mean", max_dim)), rule
+    notes = Notes() if notes is None else notes
+    every = [read(graph, notes) for graph in graphs]
+    union = _lift(every, max(max_dim, 1))
+    host = union.to("cpu")
+    if above := sum(host.counts[max(max_dim, 1) + 1 :]):
+        notes["simplices of higher dimension", f"max_dim is {max_dim}"] += above
+    given = tables(host, every, None if encoding is None else encoding.directed, notes)
+    counts = [host.count(k) for k in range(max_dim + 1)]
+    if encoding is None:
+        encoding, own = find_encoding(given, counts, wanted, notes)
+    else:
+        own = encoding.encode(given, counts, notes)
+    own = [x.to(union.device) for x in own]
+    bare = union.bare().skeleton(max_dim).replace(x=own[:1])
+    for k, mean in enumerate(lift_features(bare, "mean", max_dim).x):
+        if k:
+            assert mean is not None
+            own[k] = torch.cat([mean, own[k]], dim=1) if own[k].shape[1] else mean
+    return ComplexDataset(bare.replace(x=own)), encoding
+
+
+def say(notes: Notes) -> None:
+    """Warn about everything that was left out."""
+    for line in lines(notes):
+        warnings.warn(f"{line}.", LeftOut, stacklevel=3)
 
 
 def vertex_names(graph: object) -> tuple[Hashable, ...] | None:
     """Return the user's names of the vertices of a graph; None if they are 0, 1, ..."""
-    read = _open(graph)
-    return read.vertex_labels if isinstance(read, SimplicialComplex) else as_graph(read).labels
+    found = read(graph, Notes()).graph
+    return found.vertex_labels if isinstance(found, SimplicialComplex) else found.labels
 
 
 def check_many(graphs: object) -> None:
@@ -56,45 +76,15 @@ def check_many(graphs: object) -> None:
         )
 
 
-def _open(graph: object) -> Any:
-    """Return a graph or complex; a path is read."""
-    if isinstance(graph, (str, os.PathLike)):
-        found = list(iter_graphs(graph))
-        if len(found) != 1:
-            raise GraphError(
-                f"Expected one graph in {graph}, got {len(found)}; read them with mpsn.read_graphs."
-            )
-        return found[0]
-    if isinstance(graph, SimplicialComplex):
-        if graph.num_complexes != 1:
-            raise GraphError(
-                f"Expected single complexes, got a union of {graph.num_complexes}; "
-                f"split it with to_list()."
-            )
-        return graph
-    return graph if isinstance(graph, nx.Graph) else as_graph(graph)
-
-
-def _vertices(graph: Any) -> Vertices:
-    if isinstance(graph, SimplicialComplex):
-        return Vertices(graph.x[0] if graph.x else None)
-    if not isinstance(graph, nx.Graph):
-        return Vertices(graph.x)
-    rows = [attributes for _, attributes in graph.nodes(data=True)]
-    names = set(rows[0]).intersection(*rows) if rows else set()
-    return Vertices(None, {str(name): [row[name] for row in rows] for name in names})
-
-
-def _lift(read: Sequence[Any], max_dim: int) -> SimplicialComplex:
+def _lift(every: Sequence[Read], max_dim: int) -> SimplicialComplex:
     """Return the union of complexes; all graphs among them are lifted together."""
-    flat = [g for g in read if not isinstance(g, SimplicialComplex)]
-    bare = [(graph.edge_index, graph.num_nodes) for graph in map(as_graph, flat)]
-    lifted = clique_complexes(bare, max_dim)
-    if len(flat) == len(read):
+    flat = [g.graph for g in every if isinstance(g.graph, Graph)]
+    lifted = clique_complexes([(graph.edge_index, graph.num_nodes) for graph in flat], max_dim)
+    if len(flat) == len(every):
         return lifted.union
     new = iter(lifted)
-    parts = [graph if isinstance(graph, SimplicialComplex) else next(new) for graph in read]
-    return collate(K.bare() for K in parts)
+    parts = (g.graph for g in every)
+    return collate(K.bare() if isinstance(K, SimplicialComplex) else next(new) for K in parts)
 
 
 def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:

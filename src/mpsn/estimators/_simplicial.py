@@ -1,6 +1,6 @@
 """Classify and regress graphs by message passing on their clique complexes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mpsn.errors import FileError, MPSNError
 from mpsn.estimators._base import Simplicial
+from mpsn.estimators._features import Wanted
 from mpsn.estimators._targets import Classes, Numbers, Targets
 from mpsn.estimators._trainer import learn_classes
 
@@ -26,9 +27,11 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
 
     Args:
         max_dim: Largest dimension of a simplex; 2 for triangles.
-        features: Where vertex features come from: ``"x"`` (of PyG data and complexes), a list of
-            vertex attributes (of networkx graphs), ``"degree"`` or ``"constant"``; ``"auto"`` for
-            the first of them that all graphs have. Higher simplices get the mean over vertices.
+        features: Which features to use. ``"auto"`` for all that vertices, edges and simplices have,
+            and degrees, directions and multiplicities; a dictionary for the same, with the kinds
+            of some attributes, ``"number"`` or ``"category"``; or only ``"x"``, ``"degree"``,
+            ``"constant"``, or the attributes in a list. Matrices are called ``"x"``,
+            ``"edge_attr"``, ``"x[2]"``, ..., and their columns ``"x.0"``, ``"x.1"``, ....
         hidden: Width of the layers.
         layers: Number of layers.
         members: Number of networks, each with other graphs held out; their outputs are averaged.
@@ -47,7 +50,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
 
     Attributes:
         classes_: The classes, sorted.
-        features_: How vertex features are made.
+        features_: How features are made, and what was left out.
         model_: The networks, as one module.
         histories_: Losses of each network, epoch by epoch.
 
@@ -64,7 +67,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         self,
         *,
         max_dim: int = 2,
-        features: str | Sequence[str] = "auto",
+        features: Wanted = "auto",
         hidden: int = 32,
         layers: int = 2,
         members: int = 3,

@@ -13,7 +13,7 @@ from mpsn import __version__
 from mpsn._io import atomic_write, read_arrays
 from mpsn.errors import UNREADABLE, FileError, MPSNError, TooLargeError
 
-FORMAT = 1
+FORMAT = 2
 MAX_BYTES = 1 << 30  # of the arrays in a model
 TYPES = {"bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"}
 
@@ -58,8 +58,13 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
         raise damaged(path, "its config is of another kind")
     if meta["format"] > FORMAT:
         raise FileError(
-            f"Expected a model of format {FORMAT} or older in {path}, got format {meta['format']}, "
+            f"Expected a model of format {FORMAT} in {path}, got format {meta['format']}, "
             f"written by mpsn {meta['mpsn']:.20}; update mpsn to read it."
+        )
+    if meta["format"] < FORMAT:
+        raise FileError(
+            f"Expected a model of format {FORMAT} in {path}, got the older format "
+            f"{meta['format']}, written by mpsn {meta['mpsn']:.20}; fit it again."
         )
     tensors = {}
     for name, array in arrays.items():
