@@ -127,7 +127,8 @@ def build(config: SRConfig, seed: int, max_dim: int) -> SIN | MLPSum | GIN:
     They are drawn in the precision of the network, as in the authors' code.
     """
     network: SIN | MLPSum | GIN
-    with seeded(seed, torch.device("cpu")):
+    cpu = torch.device("cpu")
+    with seeded(seed, cpu):
         if config.sin is not None:
             network = SIN(replace(config.sin, max_dim=max_dim))
         elif config.mlp_sum is not None:
@@ -135,7 +136,7 @@ def build(config: SRConfig, seed: int, max_dim: int) -> SIN | MLPSum | GIN:
         else:
             network = GIN(config.gin or GINConfig())
         network = network.to(getattr(torch, config.dtype)).eval()
-        torch.manual_seed(seed)
+    with seeded(seed, cpu):
         for module in network.modules():
             if isinstance(module, torch.nn.Linear):
                 module.reset_parameters()
