@@ -37,8 +37,8 @@ def atomic_write(
 
     The content goes to a new file in the same folder, which is flushed to the disk and then
     renamed, so that readers see either the old file or the whole new one. On any error the old file
-    stays and the new one is removed; on Linux that holds for a killed process too. Permissions of an existing file are kept. Devices and pipes,
-    such as ``/dev/stdout``, are written to directly.
+    stays and the new one is removed; on Linux that holds for a killed process too. Permissions of
+    an existing file are kept. Devices and pipes, such as ``/dev/stdout``, are written to directly.
 
     Args:
         path: The file; a link is followed.
@@ -64,7 +64,9 @@ def atomic_write(
                 yield file
                 file.flush()
                 os.fsync(number)
-                if not named:  # with src_dir_fd, which is not read, the link to the file is followed
+                if (
+                    not named
+                ):  # with src_dir_fd, which is not read, the link to the file is followed
                     os.link(f"/proc/self/fd/{number}", part, src_dir_fd=number)
                     named = True
             part.replace(target)

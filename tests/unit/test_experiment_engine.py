@@ -32,7 +32,7 @@ def contents(folder: Path) -> dict[str, object]:
     for path in sorted(folder.rglob("*.json")):
         values = json.loads(path.read_text())
         found[str(path.relative_to(folder))] = {
-            k: v for k, v in values.items() if k not in ("seconds", "memory")
+            k: v for k, v in values.items() if k not in ("seconds", "memory", "finished")
         }
     return found
 
@@ -83,8 +83,8 @@ def test_a_changed_config_never_mixes(tmp_path):
     records = run(EXPERIMENT, changed, 1, out=tmp_path).records
     assert len(records) == 2
     assert all(r.job.config == changed["a"] for r in records)
-    newest, left = Store(tmp_path, ToyConfig).newest()
-    assert left == 2
+    newest, older, bad = Store(tmp_path, ToyConfig).newest()
+    assert (older, bad) == (2, [])
     assert {r.job.config for r in newest} == {changed["a"], TOY["b"]}
 
 

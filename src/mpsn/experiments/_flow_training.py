@@ -74,8 +74,9 @@ def train(
     """Train one network per seed on one orientation, and test it on those of the data.
 
     A seed fixes the initial weights and the order of the flows; on a CPU the networks are trained
-    in one thread, so that results do not depend on the number of threads. Accuracies are in percent: in
-    ``metrics``, of the trained network; on the curve, ``train`` is measured during the epoch.
+    in one thread, so that results do not depend on the number of threads. Accuracies are in
+    percent: in ``metrics``, of the trained network; on the curve, ``train`` is measured during the
+    epoch.
     """
     device, nets = resources.device, []
     for seed in seeds:

@@ -1,5 +1,6 @@
 """Training classifiers on many splits of a data set at once."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,14 @@ class Settings:
     """Number of epochs after which the learning rate drops, again and again."""
     decay: float = 0.5
     """Factor by which it drops."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "decay_every"):
+            if getattr(self, name) < 1:
+                raise MPSNError(f"Expected {name} >= 1, got {getattr(self, name)}.")
+        for name in ("lr", "decay"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise MPSNError(f"Expected {name} > 0, got {getattr(self, name)}.")
 
 
 class Split(NamedTuple):
