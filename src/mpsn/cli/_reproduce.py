@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from mpsn.cli._output import AsJson, drawing, print_table, visible
 from mpsn.errors import MPSNError
@@ -207,8 +208,8 @@ def _resumable(out: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         Console(stderr=True, soft_wrap=True).print(
-            f"interrupted; finished jobs are recorded in {out}. To resume, run the same command "
-            "again."
+            f"interrupted; finished jobs are recorded in {escape(visible(out))}. To resume, run "
+            "the same command again."
         )
         sys.exit(130)
 
