@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from mpsn.training._splits import hold_out
 
 MIN_SAMPLES = 20  # with fewer, none are held out for validation
 MIN_STEPS = 10  # in an epoch, if there are enough samples
+NUMBERS = (int, float, np.integer, np.floating)
 
 Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
 
@@ -148,9 +149,9 @@ def check_settings(estimator: Any, *counts: str) -> None:
         value = getattr(estimator, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise MPSNError(f"Expected {name} as an integer >= 1, got {value!r}.")
-    if not isinstance(held := estimator.validation, Real) or not 0 <= held < 1:
+    if not isinstance(held := estimator.validation, NUMBERS) or not 0 <= held < 1:
         raise MPSNError(f"Expected 0 <= validation < 1, got {held!r}.")
-    if not isinstance(rate := estimator.learning_rate, Real) or not 0 < rate < np.inf:
+    if not isinstance(rate := estimator.learning_rate, NUMBERS) or not 0 < rate < np.inf:
         raise MPSNError(f"Expected a learning_rate above 0, got {rate!r}.")
 
 
