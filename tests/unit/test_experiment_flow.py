@@ -105,6 +105,18 @@ def test_the_same_job_gives_the_same_runs(data):
     assert alone.curve["loss"][0] == pytest.approx(runs[1].curve["loss"][0], rel=1e-4)
 
 
+def test_threads_do_not_matter(data):
+    config = replace(SMALL, model=EdgeFlowConfig(hidden=32), training=Training(epochs=4, batch=20))
+    job, given, found = Job("row", config), torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            found.append(flow.work(job, replace(CPU, data=data)))
+    finally:
+        torch.set_num_threads(given)
+    assert found[1:] == found[:1] * 2
+
+
 def test_training_is_the_plain_loop(data):
     """One seed, one network, plain Adam and batches, in float32."""
     training = Training(epochs=3, batch=16, lr=0.01, halve_every=2)
