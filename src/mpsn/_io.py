@@ -8,7 +8,7 @@ import stat
 import warnings
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -37,8 +37,8 @@ def atomic_write(
 
     The content goes to a new file in the same folder, which is flushed to the disk and then
     renamed, so that readers see either the old file or the whole new one. On any error the old file
-    stays and the new one is removed. Permissions of an existing file are kept. Devices and pipes,
-    such as ``/dev/stdout``, are written to directly.
+    stays and the new one is removed; on Linux that holds for a killed process too. Permissions of
+    an existing file are kept. Devices and pipes, such as ``/dev/stdout``, are written to directly.
 
     Args:
         path: The file; a link is followed.
@@ -47,42 +47,91 @@ def atomic_write(
         parents: Whether to create missing folders.
     """
     text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": ""}
-    try:
+    with _explained(path, what):
         if _is_special(Path(path)):
             with Path(path).open(mode, **text) as file:
                 yield file
             return
-        target = Path(os.path.realpath(path))
+        target = _target(path, what, parents)
         if parents:
             target.parent.mkdir(parents=True, exist_ok=True)
-        elif not target.parent.is_dir():
-            raise FileError(
-                f"Expected to write {what} to {path}, got no folder {target.parent}; create it."
-            )
-        if target.is_dir():
-            raise FileError(
-                f"Expected to write {what} to {path}, got a folder of that name; choose another."
-            )
         kept = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-        part = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        number = os.open(part, flags, 0o666 if kept is None else kept)
+        number, part, named = _open_part(target, 0o666 if kept is None else kept)
         try:
             with os.fdopen(number, mode, **text) as file:
                 if kept is not None:
-                    part.chmod(kept)
+                    os.chmod(part if named else number, kept)  # noqa: PTH101
                 yield file
                 file.flush()
                 os.fsync(number)
+                if (
+                    not named
+                ):  # with src_dir_fd, which is not read, the link to the file is followed
+                    os.link(f"/proc/self/fd/{number}", part, src_dir_fd=number)
+                    named = True
             part.replace(target)
         except BaseException:
-            part.unlink(missing_ok=True)
+            if named:
+                part.unlink()
             raise
+
+
+def check_writable(
+    path: str | os.PathLike[str], *, what: str = "a file", parents: bool = False
+) -> None:
+    """Raise now, before long work, what :func:`atomic_write` would raise; nothing is left behind.
+
+    Only what depends on the folder is found out: that it is there, and takes new files.
+    """
+    with _explained(path, what):
+        if not _is_special(Path(path)):
+            target = _target(path, what, parents)
+            folder = target.parent
+            while parents and not folder.exists():
+                folder = folder.parent
+            number, part, named = _open_part(folder / target.name)
+            os.close(number)
+            if named:
+                part.unlink()
+
+
+@contextmanager
+def _explained(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise FileError(
             f"Expected to write {what} to {path}, got {error}; free space on the disk, make the "
             f"folder writable, or choose another."
         ) from error
+
+
+def _target(path: str | os.PathLike[str], what: str, parents: bool) -> Path:
+    """Return the path of the file itself, if there can be one."""
+    target = Path(os.path.realpath(path))
+    if not parents and not target.parent.is_dir():
+        raise FileError(
+            f"Expected to write {what} to {path}, got no folder {target.parent}; create it."
+        )
+    if target.is_dir():
+        raise FileError(
+            f"Expected to write {what} to {path}, got a folder of that name; choose another."
+        )
+    return target
+
+
+def _open_part(target: Path, mode: int = 0o600) -> tuple[int, Path, bool]:
+    """Open a new file in the folder of another; return its number, its name, and whether it has it.
+
+    Where Linux can, the file has no name until it is complete: nothing stays of a killed process.
+    """
+    part = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
+    unnamed = getattr(os, "O_TMPFILE", 0)
+    if unnamed and Path("/proc/self/fd").is_dir():
+        with suppress(OSError):  # on some file systems; else the same error comes again below
+            return os.open(part.parent, os.O_WRONLY | unnamed, mode), part, False
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return os.open(part, flags, mode), part, True
 
 
 def _is_special(path: Path) -> bool:

@@ -177,7 +177,7 @@ def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path, monkeypa
     for arguments, match in [
         (["fit", folders / "thn", "-o", tmp_path / "m"], "Did you mean thin?"),
         (["fit", folders / "thin", "-o", tmp_path / "m"], "a label for every graph, got none for"),
-        (["fit", folders, "-o", tmp_path / "no" / "m"], "to save the model in"),
+        (["fit", folders, "-o", tmp_path / "no" / "m"], "got no folder"),
         (["predict", tmp_path / "none", folders], "Expected a model file"),
         (["predict", lonely, folders], "damaged or of another kind"),
         (["predict", saved, lonely, "-o", tmp_path / "no" / "p.csv"], "Expected to write"),

@@ -183,6 +183,14 @@ def test_wrong_input_is_said(model):
         ({"validation": 1.5}, MPSNError),
         ({"device": "tpu9"}, MPSNError),
         ({"learning_rate": 0}, MPSNError),
+        ({"learning_rate": float("inf")}, MPSNError),
+        ({"learning_rate": "fast"}, MPSNError),
+        ({"batch_size": 0}, MPSNError),
+        ({"batch_size": True}, MPSNError),
+        ({"validation": 2}, MPSNError),
+        ({"validation": None}, MPSNError),
+        ({"random_state": -5}, MPSNError),
+        ({"random_state": "dice"}, MPSNError),
     ]:
         with pytest.raises(error, match="Expected"):
             SimplicialClassifier(**{**QUICK, **settings}).fit(GRAPHS, NAMES)

@@ -164,6 +164,20 @@ def test_the_same_job_gives_the_same_runs(data, config):
     assert run.metrics["honest"] == run.curve["val_test"][at]
 
 
+def test_threads_do_not_matter(data):
+    """Batches large enough for torch to divide sums among threads, which rounds differently."""
+    wide = replace(SMALL.sin, hidden=128, layers=2)
+    job = Job("row", replace(SMALL, sin=wide, train=Settings(3, 45)), folds=(0,))
+    given, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            found.append(EXPERIMENT.work(job, resources(data)))
+    finally:
+        torch.set_num_threads(given)
+    assert found[1:] == found[:1] * 2
+
+
 def test_jobs_lose_little_when_killed():
     """Ten folds of a small set are one job, of a Reddit set two; records of all ten serve both."""
     ten = replace(SMALL, folds=10)

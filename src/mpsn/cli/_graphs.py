@@ -85,9 +85,12 @@ def distinguish(
 
     Example: mpsn distinguish rook4x4 shrikhande
     """
+    from mpsn._io import check_writable
     from mpsn.wl import compare
     from mpsn.wl._ladder import TRUTHS, VERDICTS, check_tests
 
+    if plot:
+        check_writable(plot, what="a picture")
     names = [name.strip() for name in f"{tests},{lift}".removesuffix(",").split(",")]
     check_tests(names, max_dim, max_ring)
     first = graphs_of(a)
@@ -107,16 +110,17 @@ def distinguish(
             )
         pair += found
     result = compare(pair[0], pair[1], names, max_dim=max_dim, max_ring=max_ring)
-    if plot:
-        _plot(pair, [a, b], max_dim, plot)
     if as_json:
         verdicts = [asdict(verdict) for verdict in result]
         print(json.dumps({"a": a, "b": b, "tests": verdicts, "isomorphic": result.isomorphic}))
-        return
-    rows = [(v.test, VERDICTS[v.distinguished], v.round, v.dim) for v in result]
-    notes = [f"{v.test}: {v.note}" for v in result if v.note]
-    title, columns = f"{Path(a).name} and {Path(b).name}", ("test", "verdict", "round", "dimension")
-    print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
+    else:
+        rows = [(v.test, VERDICTS[v.distinguished], v.round, v.dim) for v in result]
+        notes = [f"{v.test}: {v.note}" for v in result if v.note]
+        title = f"{Path(a).name} and {Path(b).name}"
+        columns = ("test", "verdict", "round", "dimension")
+        print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
+    if plot:
+        _plot(pair, [a, b], max_dim, plot)
 
 
 def graphs_of(name: str) -> "list[Graph]":

@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson
-from mpsn.errors import FileError, GraphError
+from mpsn.cli._output import AsJson, csv_cell, print_lines, visible
+from mpsn.errors import GraphError
 
 if TYPE_CHECKING:
     from mpsn.datasets._collections import GraphCollection, Item
@@ -51,7 +51,9 @@ def fit(
     max_dim: Annotated[int, typer.Option(help="Largest dimension of a simplex.")] = 2,
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")
+    ] = 0,
     unsafe_pickle: Unsafe = False,
     as_json: AsJson = False,
 ) -> None:
@@ -67,15 +69,13 @@ def fit(
 
     Example: mpsn fit cats/ dogs/ --features age=number --features breed=category -o model.mpsn
     """
+    from mpsn._io import check_writable
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
 
-    if not out.parent.is_dir():
-        raise FileError(
-            f"Expected a folder {out.parent} to save the model in, found none; create it."
-        )
+    check_writable(out, what="a model")
     found = read_collection(data, target=target, labels=labels, unsafe_pickle=unsafe_pickle)
-    with Console(stderr=True).status(f"reading {escape(found.kind)}"):
+    with Console(stderr=True).status(f"reading {escape(visible(found.kind))}"):
         graphs, y = _with_labels(found)
     if not regress and len(set(y)) > 20 and len(set(y)) > len(y) // 2:
         raise GraphError(
@@ -105,8 +105,8 @@ def fit(
         }
         print(json.dumps(values))
         return
-    print(model.summary())
-    print(f"saved: {out}")
+    print_lines(model.summary())
+    print(f"saved: {visible(out)}")
 
 
 def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
@@ -167,12 +167,12 @@ def predict(
                 file.writelines(json.dumps(row) + "\n" for row in rows)
             else:
                 if not done:
-                    writer.writerow(rows[0])
-                writer.writerows(row.values() for row in rows)
+                    writer.writerow(map(csv_cell, rows[0]))
+                writer.writerows(map(csv_cell, row.values()) for row in rows)
             done += len(chunk)
             status.update(f"predicting: {done} graphs")
     if out:
-        print(f"{done} predictions: {out}", file=sys.stderr if as_json else sys.stdout)
+        print(f"{done} predictions: {visible(out)}", file=sys.stderr if as_json else sys.stdout)
 
 
 def _predictions(estimator: Any, items: "list[Item]") -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from mpsn.training._splits import hold_out
 
 MIN_SAMPLES = 20  # with fewer, none are held out for validation
 MIN_STEPS = 10  # in an epoch, if there are enough samples
+NUMBERS = (int, float, np.integer, np.floating)
 
 Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
 
@@ -62,7 +64,14 @@ class Trainer:
         check_settings(estimator, "epochs", "batch_size", "patience")
         self.settings = estimator
         self.device = pick_device(estimator.device)
-        self._seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+        try:
+            random = check_random_state(estimator.random_state)
+        except ValueError as error:
+            raise MPSNError(
+                f"Expected random_state as an integer from 0 to 2**32 - 1, a RandomState or None, "
+                f"got {estimator.random_state!r:.40}."
+            ) from error
+        self._seed = int(random.randint(2**31 - 1))
 
     def train(
         self,
@@ -137,12 +146,13 @@ class Trainer:
 def check_settings(estimator: Any, *counts: str) -> None:
     """Check the settings of training, and those named, which must be integers from 1 on."""
     for name in counts:
-        if not isinstance(value := getattr(estimator, name), (int, np.integer)) or value < 1:
+        value = getattr(estimator, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise MPSNError(f"Expected {name} as an integer >= 1, got {value!r}.")
-    if not 0 <= estimator.validation < 1:
-        raise MPSNError(f"Expected 0 <= validation < 1, got {estimator.validation!r}.")
-    if not estimator.learning_rate > 0:
-        raise MPSNError(f"Expected a learning_rate above 0, got {estimator.learning_rate!r}.")
+    if not isinstance(held := estimator.validation, NUMBERS) or not 0 <= held < 1:
+        raise MPSNError(f"Expected 0 <= validation < 1, got {held!r}.")
+    if not isinstance(rate := estimator.learning_rate, NUMBERS) or not 0 < rate < np.inf:
+        raise MPSNError(f"Expected a learning_rate above 0, got {rate!r}.")
 
 
 def outputs(network: torch.nn.Module, forward: Forward, index: Tensor, batch_size: int) -> Tensor:

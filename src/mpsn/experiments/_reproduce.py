@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpsn._io import save_figure
+from mpsn.errors import FileError, MissingPackageError
 from mpsn.experiments._engine import run
 from mpsn.experiments._experiment import DataSets, Record, Table
 from mpsn.experiments._rows import find, rows
@@ -19,7 +20,7 @@ class Result:
         records: What the table and the figures were made from.
         folder: The folder of the records.
         figures: Paths of the figures, each as PNG and as SVG.
-        missing: Why some data was left out.
+        missing: Why some data, or figures, are left out.
     """
 
     table: Table
@@ -72,19 +73,22 @@ def reproduce(
         only=only,
         processes=processes,
     )
-    figures = draw(records, data_sets, folder / "figures")
-    return Result(experiment.table(records), records, folder, figures, missing)
+    table, figures = experiment.table(records), []
+    try:
+        figures = draw(records, data_sets, folder / "figures")
+    except (FileError, MissingPackageError) as error:
+        missing = [*missing, f"No figures. {error}"]
+    return Result(table, records, folder, figures, missing)
 
 
 def draw(records: list[Record], data: DataSets, folder: Path) -> list[Path]:
-    """Draw the figures of an experiment as PNG and SVG; return their paths.
-
-    Without matplotlib there are none.
-    """
+    """Draw the figures of an experiment as PNG and SVG; return their paths."""
     try:
         import matplotlib  # noqa: F401
-    except ImportError:
-        return []
+    except ImportError as error:
+        raise MissingPackageError(
+            "Expected matplotlib for figures, got none; pip install matplotlib."
+        ) from error
     paths = []
     for name, figure in data.experiment.figures(records, data).items():
         for kind in ("png", "svg"):

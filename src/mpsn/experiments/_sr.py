@@ -22,7 +22,7 @@ from mpsn.datasets import strongly_regular
 from mpsn.datasets._strongly_regular import FAMILIES, Parameters
 from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
-from mpsn.experiments._sr_table import figures, table
+from mpsn.experiments._sr_table import figures, measured, table
 from mpsn.lifting import clique_complexes
 from mpsn.nn.models import GIN, SIN, GINConfig, MLPSum, MLPSumConfig, SINConfig
 from mpsn.training._config import ConfigError
@@ -140,9 +140,10 @@ def untrained(make: Callable[[], M], seed: int, dtype: str, gain: float) -> M:
 
     They are drawn in the precision of the network, as in the authors' code.
     """
-    with seeded(seed, torch.device("cpu")):
+    cpu = torch.device("cpu")
+    with seeded(seed, cpu):
         network = make().to(getattr(torch, dtype)).eval()
-        torch.manual_seed(seed)
+    with seeded(seed, cpu):
         for module in network.modules():
             if isinstance(module, torch.nn.Linear):
                 module.reset_parameters()
@@ -243,4 +244,6 @@ def _parameters(name: str) -> Parameters:
     return n, d, lam, mu
 
 
-EXPERIMENT = Experiment("sr", SRConfig, jobs, read, work, steps, table, figures, seeds=10)
+EXPERIMENT = Experiment(
+    "sr", SRConfig, jobs, read, work, steps, table, figures, seeds=10, measured=measured
+)

@@ -4,7 +4,7 @@ from math import floor, hypot, log10
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Record, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +118,13 @@ def _notes(records: list[Record]) -> list[str]:
     return notes
 
 
-def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
+def measured(job: Job) -> Measured:
+    """Return what a run has; if compared with exact SWL, whether it agrees."""
+    names = ("pairs", "failed", "rate")
+    return Measured((*names, "as_swl") if job.config.distance == "rounding" else names)
+
+
+def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw the paper's figure: failure rates of each family on a logarithmic scale."""
     from matplotlib import pyplot as plt
 

@@ -12,7 +12,7 @@ from mpsn.errors import did_you_mean
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._rows import rows
 from mpsn.experiments._tu_kernels import KernelConfig, kernel_runs
-from mpsn.experiments._tu_table import MODELS, figures, table
+from mpsn.experiments._tu_table import MODELS, figures, measured, table
 from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 from mpsn.training._config import ConfigError
@@ -190,5 +190,15 @@ def _train(
 
 
 EXPERIMENT = Experiment(
-    "tu", TUConfig, jobs, read, work, steps, table, figures, seeds=1, select=select
+    "tu",
+    TUConfig,
+    jobs,
+    read,
+    work,
+    steps,
+    table,
+    figures,
+    seeds=1,
+    select=select,
+    measured=measured,
 )

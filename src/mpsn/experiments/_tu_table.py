@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mpsn.datasets._folds import FOLDS
 from mpsn.datasets._tu import SETS
-from mpsn.experiments._experiment import DataSets, Record, Run, Table, by_row
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run, Table, by_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -174,7 +174,18 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
             )
 
 
-def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
+def measured(job: Job) -> Measured:
+    """Return what a run has: metrics, and curves over the epochs, or over rounds and costs."""
+    config = job.config
+    names = ("val", "val_test", "test", "loss", "train")
+    if config.kernel:
+        curves = dict.fromkeys(names[:3], len(config.kernel.rounds) * len(config.kernel.costs))
+    else:
+        curves = dict.fromkeys(names if config.whole else names[:2], config.train.epochs)
+    return Measured(("honest", "val", "given", "untested"), curves)
+
+
+def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw accuracy against the number of triangles, and the curves of the networks."""
     best = chosen(rows(records))
     drawn = {"tu_triangles": _triangles(best)}

@@ -1,5 +1,6 @@
 """Training classifiers on many splits of a data set at once."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batch
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
 from mpsn.nn.models import GIN, SIN
 from mpsn.training._capture import Capture
-from mpsn.training._device import seeded
+from mpsn.training._device import one_thread, seeded
 from mpsn.training._loop import fit
 
 SLACK = 64  # rows of padding at least, so that simplices of padding are spread out
@@ -38,6 +39,14 @@ class Settings:
     """Number of epochs after which the learning rate drops, again and again."""
     decay: float = 0.5
     """Factor by which it drops."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "decay_every"):
+            if getattr(self, name) < 1:
+                raise MPSNError(f"Expected {name} >= 1, got {getattr(self, name)}.")
+        for name in ("lr", "decay"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise MPSNError(f"Expected {name} > 0, got {getattr(self, name)}.")
 
 
 class Split(NamedTuple):
@@ -75,8 +84,9 @@ def train_folds(
     """Train one classifier per split with Adam and cross-entropy, many in one pass.
 
     On a GPU all are trained as one wide model on one wide batch (``experiments/_wide``), in steps
-    captured as CUDA graphs; on a CPU one after another, without any padding. On a CPU the same call
-    gives the same curves, bit for bit; on a GPU the order of sums varies.
+    captured as CUDA graphs; on a CPU one after another in one thread, without any padding. On a CPU
+    the same call gives the same curves, bit for bit, whatever the number of threads; on a GPU the
+    order of sums varies.
 
     Args:
         dataset: The complexes, with features.
@@ -106,7 +116,7 @@ def train_folds(
     for members in groups.values():
         for at in range(0, len(members), most):
             some = members[at : at + most]
-            with seeded(seeds[some[0]], device):
+            with seeded(seeds[some[0]], device), one_thread(device):
                 run = _Pass(
                     data,
                     y,
