@@ -37,7 +37,7 @@ def contents(folder: Path) -> dict[str, object]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")}
 
 
-def left_over(parent: psutil.Process, children: list[psutil.Process]) -> int:
+def left_over(children: list[psutil.Process]) -> int:
     """Return the number of processes of a killed command after two seconds, and end them."""
     _, alive = psutil.wait_procs(children, timeout=2)
     for process in alive:
@@ -71,7 +71,7 @@ def kill_often(
                 children = victim.children(recursive=True)
                 victim.kill()
                 victim.wait()
-                orphans += left_over(victim, children)
+                orphans += left_over(children)
             now = found(hit)
             lost += sum(now.get(path) != content for path, content in before.items())
             stray += len(list(hit.rglob("*.part")))
