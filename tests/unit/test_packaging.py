@@ -1,6 +1,7 @@
-"""What is imported is declared, with a lower bound that `make lowest` tests."""
+"""What is imported is declared, with a lower bound; what SECURITY.md promises is tested."""
 
 import ast
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -28,3 +29,10 @@ def test_imports_are_declared_with_lower_bounds():
     found = {name for path in (ROOT / "src").rglob("*.py") for name in imported(path)}
     others = found - sys.stdlib_module_names - WITH_TORCH - {"mpsn"}
     assert {OTHER_NAMES.get(name, name) for name in others} <= declared
+
+
+def test_promises_name_tests_that_exist():
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "SECURITY.md").read_text()))
+    text = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert named
+    assert named <= set(re.findall(r"^def (test_\w+)", text, re.MULTILINE))

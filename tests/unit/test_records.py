@@ -85,7 +85,7 @@ def place(folder, old, values):
     """Write a changed record, under the name that fits its values if there is one."""
     try:
         parent = f"{re.sub('[/ ]', '', values['row'])[:99]}-{old.parent.name.rpartition('-')[2]}"
-        path = folder / parent / name_of(values)
+        path = folder / parent.encode().decode() / name_of(values)
     except (KeyError, TypeError, UnicodeError):
         path = folder / old.parent.name / old.name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,7 @@ def _pairs(record: Record) -> str:
 def _rate(mean: float, error: float) -> str:
     if error == 0:
         return f"{mean:.4g}"
-    digits = 1 - floor(log10(error))  # two of the error's
+    digits = max(0, 1 - floor(log10(error)))  # two of the error's
     return f"{mean:.{digits}f} ± {error:.{digits}f}"
 
 
