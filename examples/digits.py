@@ -14,12 +14,20 @@ import mpsn
 from mpsn.nn.models import CIN, CINConfig
 
 mpl.use("Agg")
+INK = 4  # pixels darker than this, of 0 to 16, are squares
 ROWS, COLUMNS = torch.meshgrid(torch.arange(8.0), torch.arange(8.0), indexing="ij")
+
+
+def corners(image: torch.Tensor) -> torch.Tensor:
+    """Return the places of the corners of dark pixels, as the complex numbers them."""
+    near = torch.nn.functional.pad(image > INK, (1, 1, 1, 1))
+    kept = near[1:, 1:] | near[1:, :-1] | near[:-1, 1:] | near[:-1, :-1]
+    return kept.nonzero().flip(1) * torch.tensor([1, -1])
 
 
 def as_complex(image: torch.Tensor, label: int) -> mpsn.CubicalComplex:
     """Make squares of the dark pixels; a cell has a gray value and a place as features."""
-    ink = image > 4
+    ink = image > INK
     layers = [mpsn.cubical_complex(values, mask=ink) for values in (image / 16, ROWS, COLUMNS)]
     xs = [torch.cat(parts, dim=1) for parts in zip(*(K.x for K in layers), strict=True)]
     return layers[0].replace(x=xs, y=torch.tensor(label))
@@ -61,10 +69,9 @@ def main() -> None:
     figure, axes = plt.subplots(1, 4, figsize=(11, 3.2), layout="constrained")
     for ax, digit in zip(axes, (0, 3, 8), strict=False):
         i = next(i for i in range(500) if labels[i] == digit)
-        K = complexes[i]
-        places = torch.stack([K.x[0][:, 2], -K.x[0][:, 1]], dim=1)
-        mpsn.plotting.draw_complex(K, ax, positions=corners(images[i]), values=[None, None, K.x[2][:, 0]])
-        ax.set_title(f"{digit}: {holes[i]} holes")
+        gray = [None, None, complexes[i].x[2][:, 0]]
+        mpsn.plotting.draw_complex(complexes[i], ax, positions=corners(images[i]), values=gray)
+        ax.set_title(f"a {digit} with {holes[i]} hole{'' if holes[i] == 1 else 's'}")
     bottom = torch.zeros(10)
     for number, part in enumerate(shares.T):
         axes[3].bar(range(10), part, bottom=bottom, label=("none", "one", "two or more")[number])
