@@ -141,7 +141,7 @@ def _find_cpu(clean: CleanGraphs, n: int, limit: int, budget: Budget) -> tuple[I
                 budget.check(max(rings, size // limit), 9 * size, REMEDY)
                 del free
                 for array in out:
-                    array.resize(size)
+                    array.resize(size, refcheck=False)  # the views are gone
     budget.check(rings, _bytes(rings, entries), REMEDY)
     budget.spend(rings, _bytes(rings, entries))
     face, sign, length = map(torch.from_numpy, (out[0][:entries], out[1][:entries], out[2][:rings]))
