@@ -54,7 +54,9 @@ def draw_complex(
     around = (nx.Graph([ends[e] for e in face[i:j]]) for i, j in pairwise(ptr))
     polygons = [points[list(nx.dfs_preorder_nodes(ring))] for ring in around]
     ax.add_collection(PolyCollection(polygons, facecolors=paint[2], alpha=0.35, zorder=1))
-    ax.add_collection(LineCollection([points[pair] for pair in ends], colors=paint[1], linewidths=1.4, zorder=2))
+    ax.add_collection(
+        LineCollection([points[pair] for pair in ends], colors=paint[1], linewidths=1.4, zorder=2)
+    )
     x, y = points.T
     ax.scatter(x, y, c=paint[0], s=42, zorder=3, edgecolors="white", linewidths=0.8)
     ax.set_aspect("equal")
