@@ -15,7 +15,7 @@ from mpsn.nn.models import CIN, CINConfig
 
 mpl.use("Agg")
 INK = 4  # pixels darker than this, of 0 to 16, are squares
-ROWS, COLUMNS = torch.meshgrid(torch.arange(8.0), torch.arange(8.0), indexing="ij")
+ROWS, COLUMNS = torch.meshgrid(*[torch.linspace(-1, 1, 8)] * 2, indexing="ij")
 
 
 def corners(image: torch.Tensor) -> torch.Tensor:
@@ -51,25 +51,25 @@ def train(model: torch.nn.Module, data: mpsn.ComplexDataset, test: mpsn.ComplexD
 def main() -> None:
     images, labels = load_digits(return_X_y=True)
     images = torch.from_numpy(images).float().view(-1, 8, 8)
-    complexes = [as_complex(images[i], int(labels[i])) for i in range(500)]
+    complexes = [as_complex(images[i], int(labels[i])) for i in range(700)]
     holes = torch.tensor([K.betti_numbers()[1] for K in complexes])
     shares = torch.stack(
         [
-            (holes[labels[:500] == digit].clamp(max=2)[:, None] == torch.arange(3)).float().mean(0)
+            (holes[labels[:700] == digit].clamp(max=2)[:, None] == torch.arange(3)).float().mean(0)
             for digit in range(10)
         ]
     )
     print("digit  share with 0, 1, 2 or more holes")
     for digit, row in enumerate(shares.tolist()):
         print(f"{digit:5}  {'  '.join(f'{share:.2f}' for share in row)}")
-    data, test = mpsn.ComplexDataset(complexes[:400]), mpsn.ComplexDataset(complexes[400:])
-    settings = CINConfig(3, 16, 10, layers=2, act="relu", norm=True, readout="mean", jump=True)
+    data, test = mpsn.ComplexDataset(complexes[:600]), mpsn.ComplexDataset(complexes[600:])
+    settings = CINConfig(3, 16, 10, layers=2, act="relu", norm=True, jump=True)
     print(f"CIN: accuracy on 100 other digits {train(CIN(settings), data, test):.2f}")
 
     figure, axes = plt.subplots(1, 4, figsize=(11, 3.2), layout="constrained")
     for ax, digit in zip(axes, (0, 3, 8), strict=False):
-        i = next(i for i in range(500) if labels[i] == digit)
-        gray = [None, None, complexes[i].x[2][:, 0]]
+        i = next(i for i in range(700) if labels[i] == digit)
+        gray = [x[:, 0] for x in complexes[i].x]
         mpsn.plotting.draw_complex(complexes[i], ax, positions=corners(images[i]), values=gray)
         ax.set_title(f"a {digit} with {holes[i]} hole{'' if holes[i] == 1 else 's'}")
     bottom = torch.zeros(10)
@@ -77,7 +77,7 @@ def main() -> None:
         axes[3].bar(range(10), part, bottom=bottom, label=("none", "one", "two or more")[number])
         bottom = bottom + part
     axes[3].set(xticks=range(10), xlabel="digit", title="number of holes")
-    axes[3].legend()
+    axes[3].legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, frameon=False)
     picture = Path("out/digits.png")
     picture.parent.mkdir(exist_ok=True)
     figure.savefig(picture, dpi=85)

@@ -54,7 +54,7 @@ def test_models_of_rings(mpsn, folders, tmp_path):
     assert code == 0
     assert "(rings of up to 5 vertices)" in out
     code, _, err = mpsn("fit", *where, "--lift", "triangles", "--epochs", 1)
-    assert code == 1
+    assert code == 2
     assert "Expected a lift among cliques, rings, cliques+rings, cubes" in " ".join(err.split())
 
 
