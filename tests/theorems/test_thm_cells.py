@@ -87,8 +87,8 @@ def test_cliques_and_rings_at_least_as_strong_as_swl():
         assert refines(both, classes(lift, many))
     assert not refines(classes("cliques", many), both)
     wide = [named_graph("rook4x4"), named_graph("shrikhande")]
-    assert len(swl(mpsn.lifting.ring.ring_complexes(wide, 3)).classes().unique()) == 1
-    assert len(swl(mpsn.lifting.ring.ring_complexes(wide, 3, None)).classes().unique()) == 2
+    assert len(swl(mpsn.ring_complexes(wide, 3)).classes().unique()) == 1
+    assert len(swl(mpsn.ring_complexes(wide, 3, None)).classes().unique()) == 2
 
 
 @settings(max_examples=40)
