@@ -37,7 +37,16 @@ if TYPE_CHECKING:
     )
     from mpsn.datasets import read_graphs
     from mpsn.errors import MPSNError
-    from mpsn.lifting import clique_complex, clique_complexes, lift_features
+    from mpsn.lifting import (
+        clique_complex,
+        clique_complexes,
+        cube_complex,
+        cube_complexes,
+        cubical_complex,
+        lift_features,
+        ring_complex,
+        ring_complexes,
+    )
 
 __version__ = "0.1.0"
 
@@ -51,6 +60,9 @@ __all__ = [
     "clique_complexes",
     "collate",
     "complexes",
+    "cube_complex",
+    "cube_complexes",
+    "cubical_complex",
     "datasets",
     "estimators",
     "experiments",
@@ -61,6 +73,8 @@ __all__ = [
     "plotting",
     "read_graphs",
     "regions",
+    "ring_complex",
+    "ring_complexes",
     "testing",
     "wl",
 ]
@@ -74,9 +88,14 @@ _HOMES = {
     "clique_complex": "mpsn.lifting",
     "clique_complexes": "mpsn.lifting",
     "collate": "mpsn.complexes",
+    "cube_complex": "mpsn.lifting",
+    "cube_complexes": "mpsn.lifting",
+    "cubical_complex": "mpsn.lifting",
     "lift_features": "mpsn.lifting",
     "load": "mpsn.complexes",
     "read_graphs": "mpsn.datasets",
+    "ring_complex": "mpsn.lifting",
+    "ring_complexes": "mpsn.lifting",
 }
 
 

@@ -48,6 +48,16 @@ def saved(mpsn, folders):
     return path
 
 
+def test_models_of_rings(mpsn, folders, tmp_path):
+    where = [folders / "thin", folders / "thick", "-o", tmp_path / "rings.mpsn"]
+    code, out, _ = mpsn("fit", *where, "--lift", "rings", "--max-ring", 5, "--epochs", 1)
+    assert code == 0
+    assert "(rings of up to 5 vertices)" in out
+    code, _, err = mpsn("fit", *where, "--lift", "triangles", "--epochs", 1)
+    assert code == 2
+    assert "Expected a lift among cliques, rings, cliques+rings, cubes" in " ".join(err.split())
+
+
 def test_two_folders_to_predictions(mpsn, folders, saved, tmp_path):
     table = tmp_path / "predictions.csv"
     code, out, _ = mpsn("predict", saved, folders / "thick", "-o", table)

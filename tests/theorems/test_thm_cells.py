@@ -87,8 +87,8 @@ def test_cliques_and_rings_at_least_as_strong_as_swl():
         assert refines(both, classes(lift, many))
     assert not refines(classes("cliques", many), both)
     wide = [named_graph("rook4x4"), named_graph("shrikhande")]
-    assert len(swl(mpsn.lifting.ring.ring_complexes(wide, 3)).classes().unique()) == 1
-    assert len(swl(mpsn.lifting.ring.ring_complexes(wide, 3, None)).classes().unique()) == 2
+    assert len(swl(mpsn.ring_complexes(wide, 3)).classes().unique()) == 1
+    assert len(swl(mpsn.ring_complexes(wide, 3, None)).classes().unique()) == 2
 
 
 @settings(max_examples=40)
@@ -107,6 +107,19 @@ def test_marks_can_only_help(lift):
     marked, plain = classes(lift, many, marks=1), classes(lift, many)
     assert refines(marked, plain)
     assert refines(marked, swl(mpsn.clique_complexes(many, 1), marks=1).classes())
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(["simplicial", "cell", "cubical"]), st.integers(0, 1), st.data())
+def test_stable_coboundaries_tell_as_much_as_upper_neighbors(kind, marks, data):
+    """A co-face's color has those of its faces; a cell has w - 1 neighbors in one of w faces."""
+    some = complexes(7, kind=kind).filter(lambda K: K.num_nodes)
+    Ks = [K.bare() for K in data.draw(st.lists(some, min_size=1, max_size=3))]
+    one, two = (swl(Ks, ("boundary", name), marks=marks) for name in ("coboundary", "upper"))
+    for fine, coarse in zip(one.colors[-1], two.colors[-1], strict=True):
+        if len(fine):
+            assert refines(fine, coarse)
+            assert refines(coarse, fine)
 
 
 def test_marks_do_help():

@@ -13,10 +13,11 @@ from sklearn.model_selection import cross_val_score
 from torch_geometric.utils import from_networkx
 
 import mpsn
-from mpsn.errors import GraphError, LayerError, MPSNError
+from mpsn.errors import FileError, GraphError, LayerError, MPSNError
 from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor, load
 from mpsn.estimators import _inputs as inputs
 from mpsn.estimators._explain import without
+from mpsn.lifting.ring import ring_complex
 from mpsn.training._splits import hold_out
 
 GRAPHS = [nx.gnp_random_graph(10, p, seed=i) for i in range(15) for p in (0.2, 0.6)]
@@ -329,3 +330,52 @@ def test_features_that_are_all_the_same_are_not_normalised():
         [*rings[:5], nx.path_graph(4)], [0, 1] * 3
     )
     assert other.model_.members[0].config.norm
+
+
+RINGS = [nx.cycle_graph(n) for n in (5, 6)] * 12
+SIZES = [5, 6] * 12
+
+
+def test_lifts_by_name_are_saved_with_the_model(tmp_path):
+    model = SimplicialClassifier(lift="rings", max_ring=5, **QUICK).fit(RINGS, SIZES)
+    assert model.counts_ == (132, 132, 12)  # only the pentagons are filled
+    assert "rings of up to 5 vertices" in model.summary()
+    model.save(tmp_path / "model.mpsn")
+    same = load(tmp_path / "model.mpsn")
+    assert (same.lift, same.max_ring) == ("rings", 5)
+    np.testing.assert_allclose(same.predict_proba(RINGS), model.predict_proba(RINGS), rtol=1e-5)
+    (cell, _), *_ = [row for row in model.explain(RINGS[0]).top(20) if len(row[0]) > 2]
+    assert cell == [0, 1, 2, 3, 4]
+    left = model.explain(RINGS[0], method="leave_out")
+    assert [len(part) for part in left.contributions] == [5, 5, 1]
+    squares = [nx.cycle_graph(4), nx.path_graph(4)] * 12
+    both = SimplicialClassifier(lift="cliques+rings", max_dim=3, **QUICK).fit(squares, [0, 1] * 12)
+    assert both.counts_ == (96, 84, 12)
+    assert SimplicialClassifier(lift="cubes", **QUICK).fit(squares, [0, 1] * 12).counts_[2] == 12
+
+
+def test_lifts_by_function_and_complexes_of_all_kinds(tmp_path):
+    model = SimplicialClassifier(lift=lambda graph: ring_complex(graph, 5), **QUICK)
+    model.fit(RINGS, SIZES)
+    named = SimplicialClassifier(lift="rings", max_ring=5, **QUICK).fit(RINGS, SIZES)
+    np.testing.assert_allclose(model.predict_proba(RINGS), named.predict_proba(RINGS), rtol=1e-5)
+    kinds = [RINGS[0], ring_complex(RINGS[0], 5)]
+    chances = named.predict_proba([*kinds, mpsn.clique_complex(RINGS[1])])
+    np.testing.assert_allclose(chances[:2], named.predict_proba(kinds), rtol=1e-5)
+    np.testing.assert_allclose(chances[0], chances[1], rtol=1e-5)
+    with pytest.raises(FileError, match="Expected a lift by name, such as 'rings', in a model"):
+        model.save(tmp_path / "model.mpsn")
+
+
+@pytest.mark.parametrize(
+    ("lift", "message"),
+    [
+        ("ring", "Expected a lift among cliques, rings, .* Did you mean rings"),
+        (lambda graph: mpsn.SimplicialComplex(3), "keeps the 5 vertices of a graph, got 3"),
+        (lambda graph: mpsn.SimplicialComplex(graph[1]), "keeps all edges of a graph"),
+        (lambda graph: graph, "a lift that returns a complex"),
+    ],
+)
+def test_bad_lifts(lift, message):
+    with pytest.raises(GraphError, match=message):
+        SimplicialClassifier(lift=lift, **QUICK).fit(RINGS, SIZES)

@@ -114,6 +114,26 @@ def test_batch_norm_leaves_too_few_rows_alone():
     assert norm(torch.randn(5, 7, 2)).shape == (5, 7, 2)
 
 
+def test_populate_sums_over_the_vertices_of_any_cell():
+    torch.manual_seed(0)
+    edges = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [1, 4], [2, 4], [3, 4]]
+    sides = [[0, 1, 2, 3], [0, 4, 5], [1, 5, 6], [2, 6, 7], [3, 7, 4]]
+    pyramid = mpsn.CellComplex.from_boundaries(5, [edges, sides, [[0, 1, 2, 3, 4]]])
+    cubes = cubical_complex(torch.ones(1, 2, 1)).bare()
+    for K in (pyramid, cubes, ring_complex(nx.petersen_graph(), 6), build([[0, 1, 2, 3], [3, 4]])):
+        layer, x = nn.Populate(2, max_dim=3).double(), torch.randn(K.num_nodes, 2).double()
+        out = layer(K, x)
+        for k in range(1, 4):
+            index, ptr = K.cells(k)
+            cells = index.split(ptr.diff().tolist())
+            total = [x[cell].sum(0) for cell in cells] if K.count(k) else []
+            right = torch.stack(total) if total else x[:0]
+            torch.testing.assert_close(out[k], layer.weights[k - 1](right))
+            lifted = mpsn.lift_features(K.replace(x=[x]), "mean", 3).x[k]
+            sizes = ptr.diff()[:, None] if total else 1
+            torch.testing.assert_close(lifted, right / sizes)
+
+
 def test_sin_computes_the_dimensions_asked_for():
     K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
     xs = [torch.randn(n, 4) for n in K.counts]

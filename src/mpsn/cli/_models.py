@@ -6,7 +6,7 @@ import sys
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -48,7 +48,11 @@ def fit(
             "the attributes to use (x, degree, constant or names). Can be repeated.",
         ),
     ] = None,
-    max_dim: Annotated[int, typer.Option(help="Largest dimension of a simplex.")] = 2,
+    lift: Annotated[
+        str, typer.Option(help="The cells: cliques, rings, cliques+rings or cubes.")
+    ] = "cliques",
+    max_dim: Annotated[int, typer.Option(help="Largest dimension of a cell.")] = 2,
+    max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     seed: Annotated[
@@ -66,6 +70,8 @@ def fit(
     Example: mpsn fit cats/ dogs/ --out model.mpsn
 
     Example: mpsn fit molecules/ --labels molecules.csv --target soluble --out model.mpsn
+
+    Example: mpsn fit molecules.json --lift rings --max-ring 8 --out model.mpsn
 
     Example: mpsn fit cats/ dogs/ --features age=number --features breed=category -o model.mpsn
     """
@@ -85,7 +91,9 @@ def fit(
     kind = SimplicialRegressor if regress else SimplicialClassifier
     model = kind(
         features=_features(features or []),
+        lift=cast("Any", lift),  # its name is checked there
         max_dim=max_dim,
+        max_ring=max_ring,
         epochs=epochs,
         device=device,
         random_state=seed,

@@ -18,10 +18,19 @@ from mpsn.errors import FileError, GraphError
 from mpsn.estimators._explain import Explanation, explain
 from mpsn.estimators._features import Encoding, Wanted
 from mpsn.estimators._given import Notes
-from mpsn.estimators._inputs import check_many, chunks, prepare, say, targets_of, vertex_names
+from mpsn.estimators._inputs import (
+    Prepared,
+    check_many,
+    chunks,
+    prepare,
+    say,
+    targets_of,
+    vertex_names,
+)
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
 from mpsn.estimators._targets import Targets
 from mpsn.estimators._trainer import Ensemble, Forward, History, Trainer, check_settings, outputs
+from mpsn.lifting._named import Lift, as_lift
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
@@ -40,12 +49,14 @@ class Learned:
 
 
 class Simplicial(BaseEstimator):
-    """A trained SIN on lifted graphs; subclasses define the targets."""
+    """A trained network on lifted graphs; subclasses define the targets."""
 
     def __init__(
         self,
         *,
+        lift: Lift = "cliques",
         max_dim: int = 2,
+        max_ring: int = 6,
         features: Wanted = "auto",
         hidden: int = 32,
         layers: int = 2,
@@ -61,7 +72,9 @@ class Simplicial(BaseEstimator):
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
+        self.lift = lift
         self.max_dim = max_dim
+        self.max_ring = max_ring
         self.features = features
         self.hidden = hidden
         self.layers = layers
@@ -113,7 +126,7 @@ class Simplicial(BaseEstimator):
             )
         self.targets_, numbers, classes = self._learn(targets)
         notes = Notes()
-        data, self.features_ = prepare(graphs, self.max_dim, wanted=self.features, notes=notes)
+        data, self.features_ = self._prepare(graphs, wanted=self.features, notes=notes)
         say(notes)
         self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
@@ -132,6 +145,12 @@ class Simplicial(BaseEstimator):
         networks, self.histories_, held = zip(*trained, strict=True)
         self.model_, self.n_validation_ = Ensemble(networks).eval(), held[0]
         return self
+
+    def _prepare(
+        self, graphs: Iterable[object], encoding: Encoding | None = None, **more: Any
+    ) -> Prepared:
+        lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
+        return prepare(graphs, lift, self.max_dim, encoding, **more)
 
     def _config(self) -> SINConfig:
         widths = self.features_.widths
@@ -158,7 +177,7 @@ class Simplicial(BaseEstimator):
         rows = [np.zeros((0, self.targets_.width), np.float32)]
         notes = Notes()
         for chunk in chunks(graphs):
-            data = prepare(chunk, self.max_dim, self.features_, notes=notes)[0].to(where)
+            data = self._prepare(chunk, self.features_, notes=notes)[0].to(where)
             everything = torch.arange(len(chunk), device=where)
             found = outputs(self.model_, forward_on(data), everything, self.batch_size)
             rows.append(found.cpu().numpy())
@@ -184,7 +203,7 @@ class Simplicial(BaseEstimator):
             The contributions per simplex, which can be drawn; see :class:`Explanation`.
         """
         check_is_fitted(self, "model_")
-        (K,) = prepare([graph], self.max_dim, self.features_)[0]
+        (K,) = self._prepare([graph], self.features_)[0]
         if (names := vertex_names(graph)) is not None:
             K = K.replace(vertex_labels=names)
         where = next(self.model_.parameters()).device
@@ -196,16 +215,19 @@ class Simplicial(BaseEstimator):
         check_is_fitted(self, "model_")
         counts = ", ".join(f"{n:,} of dimension {k}" for k, n in enumerate(self.counts_))
         held, runs = self.n_validation_, self.histories_
+        cliques = f"cliques of up to {self.max_dim + 1} vertices"
+        rings = f"rings of up to {self.max_ring} vertices"
+        lifts = {"cliques": cliques, "rings": rings, "cliques+rings": f"{cliques}, {rings}"}
         lines = [
             f"{type(self).__name__}, fitted to {self.n_graphs_} graphs",
-            f"  simplices        {counts} (cliques of up to {self.max_dim + 1} vertices)",
+            f"  cells            {counts} ({lifts.get(str(self.lift), self.lift)})",
             *(
                 f"  {name:<17}" + text.replace("\n", "\n" + " " * 19)
                 for name, text in self.features_.describe().items()
             ),
             f"  targets          {self.targets_}",
             f"  network          {self.members} times SIN, averaged; {self.layers} layers of width "
-            f"{self.hidden}, {self.readout} over simplices, "
+            f"{self.hidden}, {self.readout} over cells, "
             f"{sum(p.numel() for p in self.model_.parameters()):,} parameters",
         ]
         kept = ", ".join(str(run.best + 1) for run in runs)
@@ -223,6 +245,11 @@ class Simplicial(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: weights and JSON, no pickle."""
         check_is_fitted(self, "model_")
+        if callable(self.lift):
+            raise FileError(
+                f"Expected a lift by name, such as 'rings', in a model to save, got the function "
+                f"{self.lift!r:.60}; lift the graphs first, and fit and predict complexes."
+            )
         learned = Learned(
             self.features_,
             self.histories_,

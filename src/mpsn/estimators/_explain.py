@@ -1,35 +1,37 @@
-"""Which simplices contribute to a prediction."""
+"""Which cells contribute to a prediction."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex, collate
+from mpsn.complexes import collate
+from mpsn.complexes.complex import Complex
 from mpsn.errors import MPSNError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_SIMPLICES = 1 << 20  # in a batch of complexes with one simplex left out
+MAX_CELLS = 1 << 20  # in a batch of complexes with one cell left out
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """How much each simplex contributed to an output of a model.
+    """How much each cell contributed to an output of a model.
 
     Attributes:
         complex: The complex of the graph.
-        contributions: Per dimension, a number for each simplex, (n_k,): positive for the target,
+        contributions: Per dimension, a number for each cell, (n_k,): positive for the target,
             negative against it.
         target: The class or output that is explained.
         output: The network's output for it (for a class, before the softmax).
         method: The method of attribution.
     """
 
-    complex: SimplicialComplex
+    complex: Complex
     contributions: list[Tensor]
     target: str
     output: float
@@ -41,16 +43,18 @@ class Explanation:
         return [float(part.sum()) for part in self.contributions]
 
     def top(self, many: int = 10) -> list[tuple[list[Hashable], float]]:
-        """Return the simplices of the largest absolute contributions, as lists of vertices."""
+        """Return the cells of the largest absolute contributions, as lists of vertices."""
         names = self.complex.vertex_labels or range(self.complex.num_nodes)
         rows = [
             ([names[v] for v in vertices], value)
             for k, part in enumerate(self.contributions)
-            for vertices, value in zip(
-                self.complex.simplices(k).tolist(), part.tolist(), strict=True
-            )
+            for vertices, value in zip(self._cells(k), part.tolist(), strict=True)
         ]
         return sorted(rows, key=lambda row: -abs(row[1]))[:many]
+
+    def _cells(self, k: int) -> list[list[int]]:
+        index, ptr = self.complex.cells(k)
+        return [index[start:end].tolist() for start, end in pairwise(ptr.tolist())]
 
     def draw(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the complex, red where it contributes to the target, blue where against it."""
@@ -63,12 +67,12 @@ class Explanation:
 
 def explain(
     model: torch.nn.Module,
-    K: SimplicialComplex,
+    K: Complex,
     output: int,
     name: str,
     method: Literal["gradient", "leave_out"],
 ) -> Explanation:
-    """Attribute an output of a network on one complex to its simplices."""
+    """Attribute an output of a network on one complex to its cells."""
     methods = {"gradient": _gradient, "leave_out": _leave_out}
     if method not in methods:
         raise MPSNError(f"Expected method 'gradient' or 'leave_out', got {method!r}.")
@@ -76,10 +80,8 @@ def explain(
     return Explanation(K.to("cpu"), [part.cpu() for part in parts], name, score, method)
 
 
-def _gradient(
-    model: torch.nn.Module, K: SimplicialComplex, output: int
-) -> tuple[float, list[Tensor]]:
-    """Gradient times input: the features of every simplex count as inputs of their own."""
+def _gradient(model: torch.nn.Module, K: Complex, output: int) -> tuple[float, list[Tensor]]:
+    """Gradient times input: the features of every cell count as inputs of their own."""
     xs = [x.detach().clone().requires_grad_() for x in K.x if x is not None]
     score = model(K, xs)[0, output]
     grads = torch.autograd.grad(score, xs, allow_unused=True)
@@ -90,12 +92,10 @@ def _gradient(
     return float(score.detach()), parts[: max(1, K.dim + 1)]
 
 
-def _leave_out(
-    model: torch.nn.Module, K: SimplicialComplex, output: int
-) -> tuple[float, list[Tensor]]:
+def _leave_out(model: torch.nn.Module, K: Complex, output: int) -> tuple[float, list[Tensor]]:
     with torch.no_grad():
         score = model(K)[0, output]
-        many = max(1, MAX_SIMPLICES // max(1, sum(K.counts)))
+        many = max(1, MAX_CELLS // max(1, sum(K.counts)))
         parts = []
         for k, n in enumerate(K.counts):
             rows = [
@@ -106,10 +106,10 @@ def _leave_out(
     return float(score), parts
 
 
-def without(K: SimplicialComplex, k: int, s: int) -> SimplicialComplex:
-    """Return a complex without one of its k-simplices, and without all that it is a face of."""
+def without(K: Complex, k: int, s: int) -> Complex:
+    """Return a complex without one of its k-cells, and without all that it is a face of."""
     kept = [torch.ones(n, dtype=torch.bool, device=K.device) for n in K.counts]
     kept[k][s] = False
     for j in range(k + 1, len(kept)):
-        kept[j] = kept[j - 1][K.faces(j)].all(dim=1)
+        kept[j] = K.incidence(j).boundary((~kept[j - 1]).long()) == 0
     return K.bare().replace(x=K.x).subcomplex(dict(enumerate(kept)))

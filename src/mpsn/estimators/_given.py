@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes import Incidence
 from mpsn.complexes._graphs import Graph, as_graph
+from mpsn.complexes.complex import Complex
 from mpsn.datasets._files import iter_graphs
 from mpsn.errors import GraphError
+from mpsn.lifting.features import vertices as vertices_of
 
 Values = NDArray[Any]  # of numbers, or of objects with None where there is no value
 Notes = Counter[tuple[str, str]]  # how many of what were left out, and why
@@ -31,7 +33,7 @@ class Read(NamedTuple):
     directions or in ``"one"``, or for either, if an undirected edge should be ``"listed"`` twice.
     """
 
-    graph: SimplicialComplex | Graph
+    graph: Complex | Graph
     attributes: list[dict[str, Values]]
     edges: Tensor
     ways: Literal["both", "one", "listed"]
@@ -61,14 +63,14 @@ def read(graph: object, notes: Notes) -> Read:
                 f"Expected one graph in {graph}, got {len(found)}; read them with mpsn.read_graphs."
             )
         return read(found[0], notes)
-    if isinstance(graph, SimplicialComplex):
+    if isinstance(graph, Complex):
         if graph.num_complexes != 1:
             raise GraphError(
                 f"Expected single complexes, got a union of {graph.num_complexes}; "
                 f"split it with to_list()."
             )
         rows = [{} if x is None else {name(k): _matrix(x)} for k, x in enumerate(graph.x)]
-        return Read(graph, rows, graph.simplices(1).T.cpu(), "both")
+        return Read(graph, rows, _edges(graph).cpu(), "both")
     plain = as_graph(graph)
     vertices = {} if plain.x is None else {"x": _matrix(plain.x)}
     edges = {} if plain.edge_attr is None else {"edge_attr": _matrix(plain.edge_attr)}
@@ -100,9 +102,7 @@ def name(k: int) -> str:
     return ("x", "edge_attr")[k] if k < 2 else f"x[{k}]"
 
 
-def tables(
-    union: SimplicialComplex, graphs: Sequence[Read], directed: bool | None, notes: Notes
-) -> Tables:
+def tables(union: Complex, graphs: Sequence[Read], directed: bool | None, notes: Notes) -> Tables:
     """Gather the columns of all graphs, whose union is given, and add those of their structure.
 
     ``directed`` says whether a missing second listing of an edge gives it a direction. Defaults to
@@ -117,8 +117,9 @@ def tables(
     parts = [graph.edges + at for graph, at in zip(graphs, offsets, strict=False)]
     ends = torch.cat([torch.zeros(2, 0, dtype=torch.int64), *parts], dim=1)  # (2, rows)
     for k in range(1, len(columns)):
-        _drop_lifted(columns, k, ends.T if k == 1 else union.simplices(k))
-    edges = union.simplices(1).T
+        rows = Incidence._trusted(ends.T.reshape(-1), union.num_nodes, 2)
+        _drop_lifted(columns, k, rows if k == 1 else vertices_of(union, k))
+    edges = _edges(union)
     edge = _find(edges, ends, union.num_nodes)
     ways = (ends[0] < ends[1], ends[0] > ends[1])
     count = torch.stack([torch.bincount(edge[way], minlength=edges.shape[1]) for way in ways])
@@ -158,7 +159,15 @@ def _find(edges: Tensor, ends: Tensor, n: int) -> Tensor:
     """Return which of ``edges`` (2, n_1), of ascending ends, each of ``ends`` (2, rows) is."""
     keys, order = (edges[0] * n + edges[1]).sort()
     wanted = ends.min(dim=0).values * n + ends.max(dim=0).values
-    return order[torch.searchsorted(keys, wanted)]
+    at = torch.searchsorted(keys, wanted).clamp(max=max(len(keys) - 1, 0))
+    if len(wanted) and (not len(keys) or bool((keys[at] != wanted).any())):
+        raise GraphError("Expected a lift that keeps all edges of a graph, got one without some.")
+    return order[at]
+
+
+def _edges(K: Complex) -> Tensor:
+    """Return the ends of the edges, (2, n_1), ascending."""
+    return K.incidence(1).table.sort(dim=1).values.T
 
 
 def _matrix(x: Tensor) -> Values:
@@ -221,7 +230,7 @@ def _gather(
     return columns
 
 
-def _drop_lifted(columns: list[dict[str, Values]], k: int, corners: Tensor) -> None:
+def _drop_lifted(columns: list[dict[str, Values]], k: int, corners: Incidence) -> None:
     """Drop features of the k-cells that are the means, or sums, of those of their vertices."""
     mine = [key for key in columns[k] if key.startswith(f"{name(k)}.")]
     below = [key for key in columns[0] if key.startswith("x.")]
@@ -233,7 +242,7 @@ def _drop_lifted(columns: list[dict[str, Values]], k: int, corners: Tensor) -> N
     )
     if x.dtype == object or own.dtype == object:
         return
-    total = x[corners.numpy()].sum(axis=1)
-    if np.allclose(own, total) or np.allclose(own, total / (k + 1)):
+    total = corners.boundary(torch.from_numpy(x.astype(np.float64))).numpy()
+    if np.allclose(own, total) or np.allclose(own, total / corners.offsets.diff()[:, None].numpy()):
         for key in mine:
             del columns[k][key]

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,24 +11,28 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
+from mpsn.complexes import CellComplex, ComplexDataset, collate
 from mpsn.complexes._graphs import Graph
+from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError, LeftOut
 from mpsn.estimators._features import Encoding, Wanted, find_encoding, lines
 from mpsn.estimators._given import Notes, Read, read, tables
-from mpsn.lifting import clique_complexes, lift_features
+from mpsn.lifting import lift_features
 
+LiftAll = Callable[..., ComplexDataset[Any]]
+Prepared = tuple[ComplexDataset[Any], Encoding]
 CHUNK = 1000  # graphs that are read, lifted and predicted at a time
 
 
 def prepare(
     graphs: Iterable[object],
+    lift: LiftAll,
     max_dim: int,
     encoding: Encoding | None = None,
     wanted: Wanted = "auto",
     notes: Notes | None = None,
-) -> tuple[ComplexDataset, Encoding]:
-    """Read graphs, lift them, and give all simplices features.
+) -> Prepared:
+    """Read graphs, lift them, and give all cells features.
 
     ``graphs`` are networkx graphs, PyG ``Data``, complexes, paths of files of one graph each, or
     anything that :func:`mpsn.clique_complex` takes. The ``encoding`` of features defaults to what
@@ -36,10 +40,10 @@ def prepare(
     """
     notes = Notes() if notes is None else notes
     every = [read(graph, notes) for graph in graphs]
-    union = _lift(every, max(max_dim, 1))
+    union = _lift(every, lift)
     host = union.to("cpu")
     if above := sum(host.counts[max(max_dim, 1) + 1 :]):
-        notes["simplices of higher dimension", f"max_dim is {max_dim}"] += above
+        notes["cells of higher dimension", f"max_dim is {max_dim}"] += above
     given = tables(host, every, None if encoding is None else encoding.directed, notes)
     counts = [host.count(k) for k in range(max_dim + 1)]
     if encoding is None:
@@ -64,27 +68,33 @@ def say(notes: Notes) -> None:
 def vertex_names(graph: object) -> tuple[Hashable, ...] | None:
     """Return the user's names of the vertices of a graph; None if they are 0, 1, ..."""
     found = read(graph, Notes()).graph
-    return found.vertex_labels if isinstance(found, SimplicialComplex) else found.labels
+    return found.vertex_labels if isinstance(found, Complex) else found.labels
 
 
 def check_many(graphs: object) -> None:
     """Refuse a single graph; some kinds of graph can be iterated over too."""
-    one = (str, os.PathLike, nx.Graph, SimplicialComplex, Graph)
+    one = (str, os.PathLike, nx.Graph, Complex, Graph)
     if isinstance(graphs, one) or hasattr(graphs, "edge_index") or not hasattr(graphs, "__iter__"):
         raise GraphError(
             f"Expected a list of graphs, got one {type(graphs).__name__}; put it into a list."
         )
 
 
-def _lift(every: Sequence[Read], max_dim: int) -> SimplicialComplex:
+def _lift(every: Sequence[Read], lift: LiftAll) -> Complex:
     """Return the union of complexes; all graphs among them are lifted together."""
     flat = [g.graph for g in every if isinstance(g.graph, Graph)]
-    lifted = clique_complexes([(graph.edge_index, graph.num_nodes) for graph in flat], max_dim)
+    lifted: ComplexDataset[Complex] = lift([(graph.edge_index, graph.num_nodes) for graph in flat])
+    for graph, n in zip(flat, lifted.union.ptr(0).diff().tolist(), strict=True):
+        if n != graph.num_nodes:
+            raise GraphError(
+                f"Expected a lift that keeps the {graph.num_nodes} vertices of a graph, got {n}."
+            )
     if len(flat) == len(every):
         return lifted.union
     new = iter(lifted)
-    parts = (g.graph for g in every)
-    return collate(K.bare() if isinstance(K, SimplicialComplex) else next(new) for K in parts)
+    parts = [g.graph.bare() if isinstance(g.graph, Complex) else next(new) for g in every]
+    mixed = len({type(K) for K in parts}) > 1
+    return collate(map(CellComplex.from_complex, parts) if mixed else parts)
 
 
 def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:
@@ -105,7 +115,7 @@ def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
         y = getattr(graph, "y", None)
         row = None if y is None else torch.as_tensor(y).reshape(-1)
         if row is None or len(row) != 1:
-            kind = "a complex" if isinstance(graph, SimplicialComplex) else type(graph).__name__
+            kind = "a complex" if isinstance(graph, Complex) else type(graph).__name__
             raise GraphError(
                 f"Expected targets y, or graphs with one target each, got {kind} without at index "
                 f"{i}; pass y."

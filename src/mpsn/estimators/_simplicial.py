@@ -15,6 +15,7 @@ from mpsn.estimators._base import Simplicial
 from mpsn.estimators._features import Wanted
 from mpsn.estimators._targets import Classes, Numbers, Targets
 from mpsn.estimators._trainer import learn_classes
+from mpsn.lifting._named import Lift
 
 
 class SimplicialClassifier(ClassifierMixin, Simplicial):
@@ -26,7 +27,12 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     up to rounding.
 
     Args:
-        max_dim: Largest dimension of a simplex; 2 for triangles.
+        lift: The cells: ``"cliques"``; ``"rings"``, chordless cycles as 2-cells;
+            ``"cliques+rings"``, with cliques of four and more vertices on top; ``"cubes"``; or a
+            function that takes a graph, as a pair of ``edge_index`` and ``num_nodes``, to a complex
+            with the same vertices and at least the same edges.
+        max_dim: Largest dimension of a cell; 2 for triangles and rings.
+        max_ring: Largest number of vertices of a ring.
         features: Which features to use. ``"auto"`` for all that vertices, edges and simplices have,
             and degrees, directions and multiplicities; a dictionary for the same, with the kinds
             of some attributes, ``"number"`` or ``"category"``; or only ``"x"``, ``"degree"``,
@@ -66,7 +72,9 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     def __init__(
         self,
         *,
+        lift: Lift = "cliques",
         max_dim: int = 2,
+        max_ring: int = 6,
         features: Wanted = "auto",
         hidden: int = 32,
         layers: int = 2,

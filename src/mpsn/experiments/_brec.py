@@ -115,14 +115,16 @@ def work(job: Job, resources: Resources) -> list[Run]:
 def distinguished(config: BRECConfig, pair: Sequence[Graph], category: str) -> bool:
     """Return whether the test distinguishes two graphs.
 
-    Marks can only help, so they are used on pairs that are indistinguishable without.
+    Once stable, co-faces tell as much as upper neighbors and are fewer. Marks can only help, so
+    they are used on pairs that are indistinguishable without.
     """
     if config.test != "swl":
         found = wl(pair) if config.test == "wl" else kfwl(pair, 2)
         return len(found.classes().unique()) == 2
     lifted = config.lifted(pair, category)
     return any(
-        len(swl(lifted, marks=marks).classes().unique()) == 2 for marks in range(config.marks + 1)
+        len(swl(lifted, ("boundary", "coboundary"), marks=marks).classes().unique()) == 2
+        for marks in range(config.marks + 1)
     )
 
 

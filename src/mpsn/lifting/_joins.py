@@ -14,7 +14,7 @@ class Neighbors(NamedTuple):
     """The neighbors of each vertex, ascending, and the edges to them; ``keys`` are the pairs."""
 
     ptr: Tensor
-    index: Tensor
+    vertex: Tensor
     edge: Tensor
     keys: Tensor
     num_nodes: int
@@ -24,8 +24,8 @@ class Neighbors(NamedTuple):
         """Read clean edges (E, 2) of a graph of n vertices."""
         high_first = torch.cat([edges[:, 1], edges[:, 0]])  # smaller neighbors first
         order, ptr = grouped(high_first, n)
-        index = torch.cat([edges[:, 0], edges[:, 1]])[order]
-        return cls(ptr, index, order % max(len(edges), 1), high_first[order] * n + index, n)
+        vertex = torch.cat([edges[:, 0], edges[:, 1]])[order]
+        return cls(ptr, vertex, order % max(len(edges), 1), high_first[order] * n + vertex, n)
 
     def find(self, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Return whether u and v are adjacent, and the edge between them where they are."""
@@ -37,7 +37,7 @@ class Neighbors(NamedTuple):
         """Return the neighbors of the given vertices, and to which of these they belong."""
         start = self.ptr[ends]
         owner, at = ranges(start, self.ptr[ends + 1] - start)
-        return owner, self.index[at]
+        return owner, self.vertex[at]
 
 
 def grow(

@@ -64,10 +64,8 @@ def search(
     stop: int,
     limit: int,
     degree: Small,
-    distance: Small,
-    blocked: Small,
-    queue: Array,
-    close: Array,
+    small: Small,
+    large: Array,
     number: Array,
     face: Array,
     sign: NDArray[np.int8],
@@ -88,10 +86,8 @@ def search(
         stop: End of the roots.
         limit: Largest number of vertices of a cycle.
         degree: Number of neighbors of each vertex that is left, from :func:`prune`, (n,).
-        distance: Zeros (n,).
-        blocked: Zeros (n,).
-        queue: Scratch (n,).
-        close: Scratch (n,).
+        small: Scratch: zeros (2, n).
+        large: Scratch (2, n).
         number: To hold the number of rings of each root, (n,).
         face: To hold the edges of the rings, in the order of the walk.
         sign: To hold their signs, +1 where the walk ascends.
@@ -100,6 +96,7 @@ def search(
     Returns:
         The next root, earlier than ``stop`` if its rings do not fit; the rings and entries written.
     """
+    distance, blocked, queue, close = small[0], small[1], large[0], large[1]
     path, slot = np.empty(limit + 1, np.int64), np.empty(limit + 1, np.int64)
     rings, entries = 0, 0
     for root in range(start, stop):

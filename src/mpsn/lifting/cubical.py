@@ -59,7 +59,9 @@ def cubical_complex(
     _check_memory(grid, values, max_bytes)
     axes = tuple(axis for axis, size in enumerate(grid) if size > 1)
     kinds = [list(combinations(axes, k)) for k in range(len(axes) + 1)]
-    cells = {axes: (values.masked_fill(~keep, torch.inf), keep)} if top else {(): (values, keep)}
+    cells: dict[Axes, tuple[Tensor, Tensor]] = {  # values, and whether they are kept
+        axes if top else (): (values.masked_fill(~keep, torch.inf), keep)
+    }
     for kind in [kind for level in (kinds[-2::-1] if top else kinds[1:]) for kind in level]:
         axis = next(axis for axis in axes if (axis in kind) != top)
         near = tuple(sorted({*kind} ^ {axis}))
@@ -68,13 +70,13 @@ def cubical_complex(
     tables, x, counts = [], [], []
     for k, level in enumerate(kinds):
         if k:
-            rows = [_faces(kind, index)[cells[kind][1]] for kind in level]  # (m, 2k)
-            tables.append(torch.cat(rows))
-        x.append(torch.cat([value[kept] for value, kept in map(cells.get, level)])[:, None])
-        counts.append(len(x[-1]))
-        number = torch.cat([cells[kind][1].reshape(-1) for kind in level]).cumsum(0) - 1
-        for kind, part in zip(level, number.split([cells[s][1].numel() for s in level])):
-            index[kind] = part.view(cells[kind][1].shape)
+            tables.append(torch.cat([_faces(kind, index)[cells[kind][1]] for kind in level]))
+        counts.append(0)
+        for kind in level:
+            kept = cells[kind][1]
+            index[kind] = kept.reshape(-1).cumsum(0).view(kept.shape) + (counts[k] - 1)
+            counts[k] += int(kept.sum())
+        x.append(torch.cat([cells[kind][0][cells[kind][1]] for kind in level])[:, None])
     ptr = [torch.tensor([0, n], device=values.device) for n in counts]
     incidences = as_incidences(tables, counts[0])
     return CubicalComplex._trusted(incidences, ptr, num_vertices=counts[0], x=x)

@@ -2,8 +2,7 @@
 
 from typing import Literal, TypeVar
 
-from mpsn.complexes import Incidence, SimplicialComplex
-from mpsn.complexes.complex import Complex
+from mpsn.complexes import Complex, Incidence, SimplicialComplex
 from mpsn.errors import ComplexError
 
 C = TypeVar("C", bound=Complex)

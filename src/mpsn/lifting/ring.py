@@ -1,6 +1,7 @@
 """Ring complexes: every chordless cycle of a graph, up to a length, becomes a 2-cell."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -122,26 +123,27 @@ def _lift(
 
 def _find_cpu(clean: CleanGraphs, n: int, limit: int, budget: Budget) -> tuple[Incidence, Tensor]:
     around = rings_cpu.neighbors(clean.edges.numpy(), n)
-    degree, distance, blocked = np.zeros((3, n), np.int32)
-    queue, close, number = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
-    rings_cpu.prune(*around[:2], degree, queue)
-    scratch = (degree, distance, blocked, queue, close, number)
+    degree, number = np.empty(n, np.int32), np.zeros(n, np.int64)
+    small, large = np.zeros((2, n), np.int32), np.empty((2, n), np.int64)
+    rings_cpu.prune(*around[:2], degree, large[0])
     most = max(0, budget.limit - budget.used) // 9 + 1
     size = min(CHUNK, most)
-    out = [np.empty(size, np.int64), np.empty(size, np.int8), np.empty(size, np.int64)]
+    out: list[Any] = [np.empty(size, kind) for kind in (np.int64, np.int8, np.int64)]
     root = rings = entries = 0
     with progress(n, 2) as bar:
         while root < n:
-            stop, free = min(n, root + ROOTS), (out[0][entries:], out[1][entries:], out[2][rings:])
-            reached, m, nnz = rings_cpu.search(*around, root, stop, limit, *scratch, *free)
+            stop = min(n, root + ROOTS)
+            free = (out[0][entries:], out[1][entries:], out[2][rings:])
+            reached, m, nnz = rings_cpu.search(
+                *around, root, stop, limit, degree, small, large, number, *free
+            )
             bar.update(reached - root)
             root, rings, entries = reached, rings + m, entries + nnz
             if reached < stop:  # the rings of that vertex do not fit
                 size = min(2 * size, most)
                 budget.check(max(rings, size // limit), 9 * size, REMEDY)
-                del free
                 for array in out:
-                    array.resize(size)
+                    array.resize(size, refcheck=False)
     budget.check(rings, _bytes(rings, entries), REMEDY)
     budget.spend(rings, _bytes(rings, entries))
     face, sign, length = map(torch.from_numpy, (out[0][:entries], out[1][:entries], out[2][:rings]))

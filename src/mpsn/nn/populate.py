@@ -13,8 +13,9 @@ class Populate(torch.nn.Module):
 
     .. math:: h_\sigma = W_k \sum_{v \in \sigma} h_v \qquad (\dim \sigma = k \geq 1)
 
-    Vertices keep their features. Sums are computed along faces: every vertex of a simplex, a cube or
-    a polygon of dimension k lies in k of its faces. See :func:`mpsn.lift_features` for lifts without parameters.
+    Vertices keep their features. Sums are computed along faces: every vertex of a simplex, a cube
+    or a polygon of dimension k lies in k of its faces. See :func:`mpsn.lift_features` for lifts
+    without parameters.
 
     Args:
         in_channels: Width F of the vertex features and of the computed features.

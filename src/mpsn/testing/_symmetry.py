@@ -2,13 +2,14 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import networkx as nx
 import torch
 from torch import Tensor
 
-from mpsn.complexes import CellComplex, CubicalComplex, SimplicialComplex
+from mpsn.complexes import CellComplex, CubicalComplex, Incidence, SimplicialComplex
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.lifting import clique_complex
@@ -215,13 +216,8 @@ def _code(K: Complex) -> str:
     flips = {k: K.orientation(k) < 0 for k in range(1, K.dim + 1)}
     bare = K.bare().flip(flips)  # in the default orientation
     incidences = [bare.incidence(k) for k in flips]
-    rows, signs = (
-        [
-            [row.tolist() for row in t.split(B.offsets.diff().tolist())]
-            for t, B in zip(ts, incidences, strict=True)
-        ]
-        for ts in ([B.face for B in incidences], [B.signs for B in incidences])
-    )
+    rows = [_rows(B, B.face) for B in incidences]
+    signs = [_rows(B, B.signs) for B in incidences]
     code = f"mpsn.CellComplex.from_boundaries({K.num_nodes}, {rows}, {signs})"
     if isinstance(K, CubicalComplex):
         code = f"mpsn.CubicalComplex({K.num_nodes}, {rows})"
@@ -237,6 +233,10 @@ def _code(K: Complex) -> str:
         xs = (x if x is None else f"torch.tensor({x.tolist()}, dtype={x.dtype})" for x in K.x)
         code += f".replace(x=[{', '.join(map(str, xs))}])"
     return code
+
+
+def _rows(B: Incidence, entries: Tensor) -> list[list[int]]:
+    return [entries[start:end].tolist() for start, end in pairwise(B.offsets.tolist())]
 
 
 def _small_complexes(dim: int, kind: Kind) -> Sequence[Complex]:
