@@ -116,8 +116,6 @@ def tables(
     ]
     parts = [graph.edges + at for graph, at in zip(graphs, offsets, strict=False)]
     ends = torch.cat([torch.zeros(2, 0, dtype=torch.int64), *parts], dim=1)  # (2, rows)
-    for k in range(1, len(columns)):
-        _drop_lifted(columns, k, ends.T if k == 1 else union.simplices(k))
     edges = union.simplices(1).T
     edge = _find(edges, ends, union.num_nodes)
     ways = (ends[0] < ends[1], ends[0] > ends[1])
@@ -221,19 +219,20 @@ def _gather(
     return columns
 
 
-def _drop_lifted(columns: list[dict[str, Values]], k: int, corners: Tensor) -> None:
-    """Drop features of the k-cells that are the means, or sums, of those of their vertices."""
-    mine = [key for key in columns[k] if key.startswith(f"{name(k)}.")]
-    below = [key for key in columns[0] if key.startswith("x.")]
-    if not mine or len(mine) != len(below):
-        return
-    x, own = (
-        np.stack([c[key] for key in keys], axis=1)
-        for c, keys in ((columns[0], below), (columns[k], mine))
-    )
-    if x.dtype == object or own.dtype == object:
-        return
-    total = x[corners.numpy()].sum(axis=1)
-    if np.allclose(own, total) or np.allclose(own, total / (k + 1)):
-        for key in mine:
-            del columns[k][key]
+def drop_lifted(given: Tables, union: SimplicialComplex) -> None:
+    """Drop features of cells that are just the means, or sums, of those of their vertices."""
+    x = _stack(given.columns[0], "x")
+    for k, columns in enumerate(given.columns[1:], start=1):
+        own = _stack(columns, name(k))
+        if x is None or own is None or x.shape[1] != own.shape[1]:
+            continue
+        total = x[union.simplices(k)[given.edge] if k == 1 else union.simplices(k)].sum(axis=1)
+        if np.allclose(own, total) or np.allclose(own, total / (k + 1)):
+            for j in range(own.shape[1]):
+                del columns[f"{name(k)}.{j}"]
+
+
+def _stack(columns: dict[str, Values], matrix: str) -> Values | None:
+    """Return the columns of a matrix of numbers side by side; None if there is no such matrix."""
+    parts = [columns[key] for key in columns if key.startswith(f"{matrix}.")]
+    return np.stack(parts, axis=1) if parts and parts[0].dtype != object else None

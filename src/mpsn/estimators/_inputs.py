@@ -15,7 +15,7 @@ from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
 from mpsn.complexes._graphs import Graph
 from mpsn.errors import GraphError, LeftOut
 from mpsn.estimators._features import Encoding, Wanted, find_encoding, lines
-from mpsn.estimators._given import Notes, Read, read, tables
+from mpsn.estimators._given import Notes, Read, drop_lifted, read, tables
 from mpsn.lifting import clique_complexes, lift_features
 
 CHUNK = 1000  # graphs that are read, lifted and predicted at a time
@@ -43,6 +43,7 @@ def prepare(
     given = tables(host, every, None if encoding is None else encoding.directed, notes)
     counts = [host.count(k) for k in range(max_dim + 1)]
     if encoding is None:
+        drop_lifted(given, host)
         encoding, own = find_encoding(given, counts, wanted, notes)
     else:
         own = encoding.encode(given, counts, notes)
