@@ -288,6 +288,12 @@ def test_features_of_triangles_are_used():
     for how in ("sum", "mean"):
         lifted = [mpsn.lift_features(K.replace(x=K.x[:1]), how) for K in Ks]
         assert [features(fitted(lifted), k) for k in (1, 2)] == [[], []]
+    # but where the fit had others, they are read, whatever they are
+    zero = Ks[0].replace(x=[None if x is None else 0 * x for x in Ks[0].x])
+    level = [K.replace(x=[K.x[2][:1].repeat(7, 1), None, K.x[2]]) for K in Ks]
+    assert fitted(level).predict([zero.replace(x=[torch.zeros(7, 3), None, zero.x[2]])]).shape == (
+        1,
+    )
     deep = mpsn.clique_complex(nx.complete_graph(5), max_dim=3)
     said(lambda: fitted([deep] * 4), "simplices of higher dimension (20): max_dim is 2")
 

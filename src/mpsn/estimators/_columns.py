@@ -49,7 +49,8 @@ class Column:
         return max(1, len(self.kinds)) + self.missing
 
     def __str__(self) -> str:
-        how = f"one-hot, {len(self.kinds)} kinds" if self.kinds else "a number"
+        many = len(self.kinds)
+        how = f"one-hot, {many} kind{'s' * (many > 1)}" if many else "a number"
         return f"{self.name} ({how}{', or missing' * self.missing})"
 
     def encode(self, values: Values, what: str, notes: Notes) -> Numbers:

@@ -187,7 +187,8 @@ def _mean(x: Tensor, edge: Tensor, n: int, notes: Notes) -> Tensor:
         return x
     many = torch.bincount(edge, minlength=n).clamp(min=1)
     mean = x.new_zeros(n, x.shape[1]).index_add(0, edge, x) / many[:, None]
-    if odd := len(torch.unique(edge[((x - mean[edge]).abs() > 1e-5).any(dim=1)])):
+    differ = ~torch.isclose(x, mean[edge], rtol=1e-4, atol=1e-5).all(dim=1)
+    if odd := len(torch.unique(edge[differ])):
         why = "in both directions, or in parallel; the mean is used"
         notes["edges with several different values", why] += odd
     return mean

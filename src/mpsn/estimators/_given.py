@@ -116,9 +116,6 @@ def tables(union: Complex, graphs: Sequence[Read], directed: bool | None, notes:
     ]
     parts = [graph.edges + at for graph, at in zip(graphs, offsets, strict=False)]
     ends = torch.cat([torch.zeros(2, 0, dtype=torch.int64), *parts], dim=1)  # (2, rows)
-    for k in range(1, len(columns)):
-        rows = Incidence._trusted(ends.T.reshape(-1), union.num_nodes, 2)
-        _drop_lifted(columns, k, rows if k == 1 else vertices_of(union, k))
     edges = _edges(union)
     edge = _find(edges, ends, union.num_nodes)
     ways = (ends[0] < ends[1], ends[0] > ends[1])
@@ -230,19 +227,24 @@ def _gather(
     return columns
 
 
-def _drop_lifted(columns: list[dict[str, Values]], k: int, corners: Incidence) -> None:
-    """Drop features of the k-cells that are the means, or sums, of those of their vertices."""
-    mine = [key for key in columns[k] if key.startswith(f"{name(k)}.")]
-    below = [key for key in columns[0] if key.startswith("x.")]
-    if not mine or len(mine) != len(below):
-        return
-    x, own = (
-        np.stack([c[key] for key in keys], axis=1)
-        for c, keys in ((columns[0], below), (columns[k], mine))
-    )
-    if x.dtype == object or own.dtype == object:
-        return
-    total = corners.boundary(torch.from_numpy(x.astype(np.float64))).numpy()
-    if np.allclose(own, total) or np.allclose(own, total / corners.offsets.diff()[:, None].numpy()):
-        for key in mine:
-            del columns[k][key]
+def drop_lifted(given: Tables, union: Complex) -> None:
+    """Drop features of cells that are just the means, or sums, of those of their vertices."""
+    x = _stack(given.columns[0], "x")
+    for k, columns in enumerate(given.columns[1:], start=1):
+        own = _stack(columns, name(k))
+        if x is None or own is None or x.shape[1] != own.shape[1]:
+            continue
+        corners = vertices_of(union, k)
+        total = corners.boundary(torch.from_numpy(x.astype(np.float64))).numpy()
+        many = corners.offsets.diff()[:, None].numpy()
+        if k == 1:
+            total, many = total[given.edge], many[given.edge]
+        if np.allclose(own, total) or np.allclose(own, total / many):
+            for j in range(own.shape[1]):
+                del columns[f"{name(k)}.{j}"]
+
+
+def _stack(columns: dict[str, Values], matrix: str) -> Values | None:
+    """Return the columns of a matrix of numbers side by side; None if there is no such matrix."""
+    parts = [columns[key] for key in columns if key.startswith(f"{matrix}.")]
+    return np.stack(parts, axis=1) if parts and parts[0].dtype != object else None

@@ -16,7 +16,7 @@ from mpsn.complexes._graphs import Graph
 from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError, LeftOut
 from mpsn.estimators._features import Encoding, Wanted, find_encoding, lines
-from mpsn.estimators._given import Notes, Read, read, tables
+from mpsn.estimators._given import Notes, Read, drop_lifted, read, tables
 from mpsn.lifting import lift_features
 
 LiftAll = Callable[..., ComplexDataset[Any]]
@@ -47,6 +47,7 @@ def prepare(
     given = tables(host, every, None if encoding is None else encoding.directed, notes)
     counts = [host.count(k) for k in range(max_dim + 1)]
     if encoding is None:
+        drop_lifted(given, host)
         encoding, own = find_encoding(given, counts, wanted, notes)
     else:
         own = encoding.encode(given, counts, notes)
