@@ -25,7 +25,7 @@ from mpsn.experiments._sr import embed, relabel, untrained
 from mpsn.lifting._named import Name, as_lift
 from mpsn.nn.models import CIN, CINConfig
 from mpsn.training._config import ConfigError
-from mpsn.wl import kfwl, swl, wl
+from mpsn.wl import Refinement, kfwl, swl, wl
 
 FILE = "brec/brec_pairs.g6"
 DENSE = ("strongly regular", "4-vertex condition")  # where there are very many rings
@@ -107,8 +107,8 @@ def work(job: Job, resources: Resources) -> list[Run]:
         resources.tick(1)
     told = torch.tensor(exact)
     if config.network is None:
-        metrics = {"pairs": len(told), "distinguished": int(told.sum())}
-        return [Run(seed, 0, metrics) for seed in job.seeds]
+        count = int(told.sum())
+        return [Run(s, 0, {"pairs": len(told), "distinguished": count}) for s in job.seeds]
     return networks(config, job, resources, told)
 
 
@@ -119,13 +119,17 @@ def distinguished(config: BRECConfig, pair: Sequence[Graph], category: str) -> b
     they are used on pairs that are indistinguishable without.
     """
     if config.test != "swl":
-        found = wl(pair) if config.test == "wl" else kfwl(pair, 2)
-        return len(found.classes().unique()) == 2
+        return _differ(wl(pair) if config.test == "wl" else kfwl(pair, 2))
     lifted = config.lifted(pair, category)
     return any(
-        len(swl(lifted, ("boundary", "coboundary"), marks=marks).classes().unique()) == 2
+        _differ(swl(lifted, ("boundary", "coboundary"), marks=marks))
         for marks in range(config.marks + 1)
     )
+
+
+def _differ(found: Refinement) -> bool:
+    one, two = found.classes().tolist()
+    return bool(one != two)
 
 
 def networks(config: BRECConfig, job: Job, resources: Resources, told: Tensor) -> list[Run]:
