@@ -102,16 +102,17 @@ def train(
         loss, hits = steps.seen
         return torch.stack([loss / len(y), 100 * hits / len(y), capture(test)]).cpu()
 
-    with one_thread(device), capture.stream():
-        results = fit(
-            stack,
-            training.epochs,
-            lambda epoch: ((index, ()) for index in next(order).to(device)),
-            steps.step,
-            evaluate,
-            schedule=steps.start,
-            tick=resources.tick,
-        )
+    with one_thread(device):
+        with capture.stream():
+            results = fit(
+                stack,
+                training.epochs,
+                lambda epoch: ((index, ()) for index in next(order).to(device)),
+                steps.step,
+                evaluate,
+                schedule=steps.start,
+                tick=resources.tick,
+            )
         ends = torch.stack([accuracy(stack, *part, training.batch) for part in sets.values()])
     return [
         Run(seed, 0, dict(zip(sets, end, strict=True)), curve)
