@@ -67,7 +67,9 @@ def test_marked_refinement(Ks, chosen, entries):
     levels = range(union.dim + 1)
     start = [uniform(union.count(k), union.device) for k in levels]
     relations = [[r for name in chosen if (r := ADJACENCIES[name](union, k))] for k in levels]
-    assert_same(refine_marked(union, relations, start, None, None, entries), theirs, vertices)
+    for palette in (None, mpsn.wl.Palette()):
+        found = refine_marked(union, relations, start, None, palette, entries)
+        assert_same(found, theirs, vertices)
 
 
 @given(some_graphs)

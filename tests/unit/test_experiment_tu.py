@@ -95,7 +95,7 @@ def test_configs_are_those_of_the_paper():
             assert net.dropout_position == position
             assert net.readout_dims == ((0, 1, 2) if row.endswith("-sum") else (0, 2))
     kinds = {(config.dataset, config.model) for config in found.values()}
-    assert len(kinds) == 24
+    assert len(kinds) == 25  # and a kernel on rings
     assert len(found) == 26
 
 
@@ -292,6 +292,14 @@ def test_the_swl_kernel_sees_triangles():
     graphs = [as_graph(g) for g in (nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2))]
     assert gram("wl", graphs, 3, labeled=False)[0, 1] == pytest.approx(1)
     assert gram("swl", graphs, 3, labeled=False)[0, 1] < 0.9
+
+
+def test_the_ring_kernel_sees_rings():
+    graphs = [as_graph(g) for g in (nx.cycle_graph(8), nx.disjoint_union(*[nx.cycle_graph(4)] * 2))]
+    assert gram("swl", graphs, 3, labeled=False)[0, 1] == pytest.approx(1)
+    assert gram("rings", graphs, 3, labeled=False)[0, 1] < 0.9
+    plain = [graph._replace(x=torch.ones(8, 1)) for graph in graphs]
+    assert gram("rings", plain, 3, labeled=True)[0, 1] < 0.9
 
 
 def test_missing_data_is_said_and_broken_data_refused_before_any_training(data, monkeypatch):

@@ -28,7 +28,6 @@ from mpsn.training._config import ConfigError
 from mpsn.wl import Refinement, kfwl, swl, wl
 
 FILE = "brec/brec_pairs.g6"
-DENSE = ("strongly regular", "4-vertex condition")  # where there are very many rings
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,12 @@ class BRECConfig:
     """Largest dimension of cliques. Defaults to all cliques."""
     max_ring: int = 6
     """Largest number of vertices of a ring."""
-    dense_ring: int = 6
-    """The same on the strongly regular graphs and those of the 4-vertex condition."""
+    short_ring: int = 4
+    """The same in the categories of ``short``."""
+    short: tuple[str, ...] = ()
+    """Categories where there are too many long rings."""
+    alone: tuple[str, ...] = ()
+    """Categories where the graph is taken alone, as a complex of dimension 1."""
     marks: Literal[0, 1] = 0
     """Whether to mark each vertex in turn."""
     network: CINConfig | None = None
@@ -58,7 +61,7 @@ class BRECConfig:
     """Categories of pairs, by name."""
 
     def __post_init__(self) -> None:
-        for name in set(self.categories) - set(CATEGORIES):
+        for name in {*self.categories, *self.short, *self.alone} - set(CATEGORIES):
             raise ConfigError(f"Expected categories among {', '.join(CATEGORIES)}, got {name!r}.")
         if self.test != "swl" and (self.network is not None or self.marks):
             raise ConfigError(f"Expected networks and marks with test 'swl', got {self.test!r}.")
@@ -69,8 +72,9 @@ class BRECConfig:
 
     def lifted(self, graphs: Sequence[object], category: str) -> ComplexDataset[Any]:
         """Lift graphs of a category."""
-        max_ring = self.dense_ring if category in DENSE else self.max_ring
-        return as_lift(self.lift, self.max_dim, max_ring)(graphs)
+        max_ring = self.short_ring if category in self.short else self.max_ring
+        max_dim = 1 if category in self.alone else self.max_dim
+        return as_lift(self.lift, max_dim, max_ring)(graphs)
 
 
 def jobs(row: str, config: BRECConfig, seeds: tuple[int, ...]) -> list[Job]:

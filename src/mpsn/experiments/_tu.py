@@ -18,7 +18,7 @@ from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 from mpsn.training._config import ConfigError
 from mpsn.training._splits import hold_out
 
-Model = Literal["sin", "gin", "swl-kernel", "wl-kernel"]
+Model = Literal["sin", "gin", "rings-kernel", "swl-kernel", "wl-kernel"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class TUConfig:
     def model(self) -> Model:
         """Which model it is."""
         if self.kernel is not None:
-            return "swl-kernel" if self.kernel.test == "swl" else "wl-kernel"
+            return f"{self.kernel.test}-kernel"  # type: ignore[return-value]
         return "sin" if self.sin else "gin"
 
     def quick(self) -> Self:
