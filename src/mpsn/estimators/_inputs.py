@@ -37,7 +37,8 @@ def prepare(
 
     ``graphs`` are networkx graphs, PyG ``Data``, complexes, paths of files of one graph each, or
     anything that :func:`mpsn.clique_complex` takes. The ``encoding`` of features defaults to what
-    is found in these graphs, where ``wanted``; the ``lift`` to cliques. What is left out is counted in ``notes``.
+    is found in these graphs, where ``wanted``; the ``lift`` to cliques. What is left out is counted
+    in ``notes``.
     """
     notes = Notes() if notes is None else notes
     every = [read(graph, notes) for graph in graphs]
