@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn import nn
-from mpsn.lifting.ring import ring_complex, ring_complexes
 from mpsn.testing import complexes
 
 ROUNDS = 6
@@ -85,7 +84,7 @@ def test_on_larger_clique_complexes(seed):
     check_equal(mpsn.clique_complex(graph, max_dim=None))
     regular = nx.random_regular_graph(4, 14, seed=seed)
     check_equal(mpsn.clique_complex(regular, max_dim=None))
-    check_equal(ring_complex(regular, max_ring=6))
+    check_equal(mpsn.ring_complex(regular, max_ring=6))
 
 
 @settings(max_examples=30)
@@ -122,7 +121,7 @@ def test_cin_distinguishes_what_cwl_does_and_no_more(max_ring, lower):
     bicyclopentyl.add_edge(0, 5)
     regular = [nx.random_regular_graph(3, 10, seed=seed) for seed in range(12)]
     graphs = [ROOK, SHRIKHANDE, decalin, bicyclopentyl, nx.petersen_graph(), *regular]
-    data = ring_complexes(graphs, max_ring)
+    data = mpsn.ring_complexes(graphs, max_ring)
     exact = as_partition(mpsn.wl.swl(data).classes().tolist())
     assert (exact[0] == exact[1]) == (max_ring == 3)  # Shrikhande has no induced 4-cycles
     assert (exact[2] == exact[3]) == (max_ring < 5)

@@ -17,7 +17,6 @@ from mpsn.errors import FileError, GraphError, LayerError, MPSNError
 from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor, load
 from mpsn.estimators import _inputs as inputs
 from mpsn.estimators._explain import without
-from mpsn.lifting.ring import ring_complex
 from mpsn.training._splits import hold_out
 
 GRAPHS = [nx.gnp_random_graph(10, p, seed=i) for i in range(15) for p in (0.2, 0.6)]
@@ -355,11 +354,11 @@ def test_lifts_by_name_are_saved_with_the_model(tmp_path):
 
 
 def test_lifts_by_function_and_complexes_of_all_kinds(tmp_path):
-    model = SimplicialClassifier(lift=lambda graph: ring_complex(graph, 5), **QUICK)
+    model = SimplicialClassifier(lift=lambda graph: mpsn.ring_complex(graph, 5), **QUICK)
     model.fit(RINGS, SIZES)
     named = SimplicialClassifier(lift="rings", max_ring=5, **QUICK).fit(RINGS, SIZES)
     np.testing.assert_allclose(model.predict_proba(RINGS), named.predict_proba(RINGS), rtol=1e-5)
-    kinds = [RINGS[0], ring_complex(RINGS[0], 5)]
+    kinds = [RINGS[0], mpsn.ring_complex(RINGS[0], 5)]
     chances = named.predict_proba([*kinds, mpsn.clique_complex(RINGS[1])])
     np.testing.assert_allclose(chances[:2], named.predict_proba(kinds), rtol=1e-5)
     np.testing.assert_allclose(chances[0], chances[1], rtol=1e-5)

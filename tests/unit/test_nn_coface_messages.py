@@ -10,7 +10,6 @@ from torch.nn import ELU
 import mpsn
 from mpsn import nn
 from mpsn.errors import LayerError
-from mpsn.lifting.ring import ring_complex
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import activation
 from mpsn.testing import complexes
@@ -65,7 +64,7 @@ def test_it_is_the_dense_layer_on_every_pair(K, act, dtype, batch):
 @pytest.mark.parametrize("rings", [False, True])
 def test_derivatives(rings, k, act, dtype):
     K, a = mpsn.clique_complex(nx.gnp_random_graph(10, 0.6, seed=0), 3), activation(act)
-    K = ring_complex(nx.gnp_random_graph(10, 0.6, seed=0), 10, 3) if rings else K
+    K = mpsn.ring_complex(nx.gnp_random_graph(10, 0.6, seed=0), 10, 3) if rings else K
     inputs = features(K, k, dtype)
     B = K.incidence(k + 1)
     got = derivatives(lambda h, c, w, b: fn.coface_messages(h, c, B, w, b, a), inputs)

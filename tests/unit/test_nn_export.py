@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import mpsn
-from mpsn.lifting.ring import ring_complexes
 from mpsn.nn.models import (
     CIN,
     GIN,
@@ -34,7 +33,7 @@ def test_networks_are_exported_with_their_complex(rings, coface):
     K = lifted([nx.complete_graph(4), nx.cycle_graph(5)])
     if rings:
         model = CIN(CINConfig(in_channels=3, layers=2, coface_message=coface, lower=True)).eval()
-        union = ring_complexes([nx.petersen_graph(), nx.cycle_graph(5)], max_ring=6).union
+        union = mpsn.ring_complexes([nx.petersen_graph(), nx.cycle_graph(5)], max_ring=6).union
         K = union.replace(x=[torch.randn(n, 3) for n in union.counts])
     program = torch.export.export(model, (K,))
     torch.testing.assert_close(program.module()(K), model(K))

@@ -9,8 +9,6 @@ import torch
 import mpsn
 from mpsn import SimplicialComplex, nn
 from mpsn.errors import LayerError
-from mpsn.lifting.cubical import cubical_complex
-from mpsn.lifting.ring import ring_complex
 from mpsn.nn.conv._mlp import RowNorm
 
 build = SimplicialComplex.from_simplices
@@ -119,8 +117,13 @@ def test_populate_sums_over_the_vertices_of_any_cell():
     edges = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [1, 4], [2, 4], [3, 4]]
     sides = [[0, 1, 2, 3], [0, 4, 5], [1, 5, 6], [2, 6, 7], [3, 7, 4]]
     pyramid = mpsn.CellComplex.from_boundaries(5, [edges, sides, [[0, 1, 2, 3, 4]]])
-    cubes = cubical_complex(torch.ones(1, 2, 1)).bare()
-    for K in (pyramid, cubes, ring_complex(nx.petersen_graph(), 6), build([[0, 1, 2, 3], [3, 4]])):
+    cubes = mpsn.cubical_complex(torch.ones(1, 2, 1)).bare()
+    for K in (
+        pyramid,
+        cubes,
+        mpsn.ring_complex(nx.petersen_graph(), 6),
+        build([[0, 1, 2, 3], [3, 4]]),
+    ):
         layer, x = nn.Populate(2, max_dim=3).double(), torch.randn(K.num_nodes, 2).double()
         out = layer(K, x)
         for k in range(1, 4):
@@ -173,8 +176,8 @@ def test_cin_is_its_equation_on_lists_of_pairs(kind, lower, coface_message, eps)
     torch.manual_seed(0)
     K = {
         "simplices": lambda: mpsn.clique_complex(nx.karate_club_graph(), max_dim=2),
-        "rings": lambda: ring_complex(nx.karate_club_graph(), max_ring=5),
-        "cubes": lambda: cubical_complex(torch.ones(3, 4)).bare(),
+        "rings": lambda: mpsn.ring_complex(nx.karate_club_graph(), max_ring=5),
+        "cubes": lambda: mpsn.cubical_complex(torch.ones(3, 4)).bare(),
     }[kind]()
     xs = [torch.randn(n, 4, dtype=torch.float64) for n in K.counts]
     options = {"none": {}, "fixed": {"eps": 0.5}, "learned": {"eps": 0.5, "train_eps": True}}[eps]
@@ -264,7 +267,7 @@ def test_layers_compile_as_one_graph(layer):
     for seed in (0, 1) if isinstance(layer, nn.SCConv) else (0, 1, 2):
         # another complex, flipped: other shapes, other signs; then one of rings
         graph = nx.gnp_random_graph(9 + seed, 0.6, seed=seed)
-        K = ring_complex(graph, 9) if seed == 2 else mpsn.clique_complex(graph, max_dim=2)
+        K = mpsn.ring_complex(graph, 9) if seed == 2 else mpsn.clique_complex(graph, max_dim=2)
         K = K.flip({1: torch.rand(K.count(1)) < 0.5}) if seed else K
         xs = inputs(K, 2)
         args = xs[layer.dim] if hasattr(layer, "dim") else xs

@@ -150,7 +150,7 @@ class Simplicial(BaseEstimator):
         self, graphs: Iterable[object], encoding: Encoding | None = None, **more: Any
     ) -> Prepared:
         lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
-        return prepare(graphs, lift, self.max_dim, encoding, **more)
+        return prepare(graphs, self.max_dim, encoding, lift=lift, **more)
 
     def _config(self) -> SINConfig:
         widths = self.features_.widths

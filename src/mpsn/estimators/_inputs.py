@@ -18,6 +18,7 @@ from mpsn.errors import GraphError, LeftOut
 from mpsn.estimators._features import Encoding, Wanted, find_encoding, lines
 from mpsn.estimators._given import Notes, Read, drop_lifted, read, tables
 from mpsn.lifting import lift_features
+from mpsn.lifting._named import as_lift
 
 LiftAll = Callable[..., ComplexDataset[Any]]
 Prepared = tuple[ComplexDataset[Any], Encoding]
@@ -26,21 +27,22 @@ CHUNK = 1000  # graphs that are read, lifted and predicted at a time
 
 def prepare(
     graphs: Iterable[object],
-    lift: LiftAll,
     max_dim: int,
     encoding: Encoding | None = None,
     wanted: Wanted = "auto",
     notes: Notes | None = None,
+    lift: LiftAll | None = None,
 ) -> Prepared:
     """Read graphs, lift them, and give all cells features.
 
     ``graphs`` are networkx graphs, PyG ``Data``, complexes, paths of files of one graph each, or
     anything that :func:`mpsn.clique_complex` takes. The ``encoding`` of features defaults to what
-    is found in these graphs, where ``wanted``. What is left out is counted in ``notes``.
+    is found in these graphs, where ``wanted``; the ``lift`` to cliques. What is left out is counted
+    in ``notes``.
     """
     notes = Notes() if notes is None else notes
     every = [read(graph, notes) for graph in graphs]
-    union = _lift(every, lift)
+    union = _lift(every, lift or as_lift("cliques", max(max_dim, 1)))
     host = union.to("cpu")
     if above := sum(host.counts[max(max_dim, 1) + 1 :]):
         notes["cells of higher dimension", f"max_dim is {max_dim}"] += above

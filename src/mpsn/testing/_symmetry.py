@@ -12,9 +12,7 @@ from torch import Tensor
 from mpsn.complexes import CellComplex, CubicalComplex, Incidence, SimplicialComplex
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
-from mpsn.lifting import clique_complex
-from mpsn.lifting.cubical import cubical_complex
-from mpsn.lifting.ring import ring_complex
+from mpsn.lifting import clique_complex, cubical_complex, ring_complex
 
 Layer = Callable[[Any, Any], Any]
 Kind = Literal["simplicial", "cell", "cubical"]
