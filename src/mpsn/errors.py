@@ -50,6 +50,10 @@ class MissingPackageError(MPSNError, ImportError):
     """An optional package that is needed here and not installed."""
 
 
+class LeftOut(UserWarning):
+    """Something in the data that is not used, and why."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the known names closest to ``name``, or an empty string.
 
