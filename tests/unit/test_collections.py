@@ -92,7 +92,7 @@ def test_many_graphs_in_a_file(tmp_path):
 @pytest.mark.parametrize("place", ["", "TOY/", "TOY/raw/"])
 def test_tu_archives_and_folders(tmp_path, labeled, place):
     parts = {
-        "A": "1, 2\n2, 1\n2, 3\n1, 3\n4, 5\n",
+        "A": "1, 2\n2, 3\n1, 3\n4, 5\n",
         "graph_indicator": "1\n1\n1\n2\n2\n",
         "graph_labels": "-1\n1\n",
     }

@@ -154,16 +154,18 @@ def test_no_labels_no_zip_no_set(tmp_path):
     for path in (tmp_path / "bad.zip", tmp_path / "none.zip"):
         with pytest.raises(FileError, match="damaged or of another kind"):
             TU("NCI1", path)
-    with pytest.raises(MPSNError, match=r"among PROTEINS, .* got 'MUTAG'"):
+    with pytest.raises(MPSNError, match=r"the set 'MUTAG' at DIR/tu/MUTAG.zip .* found none"):
         TU("MUTAG", tmp_path)
+    with pytest.raises(MPSNError, match=r"Did you mean PROTEINS"):
+        TU("PROTEIN", tmp_path)
 
 
 def test_a_zip_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypatch):
     path = write_zip(tmp_path / "NCI1.zip", changed("A", "1, 2\n" * 1000))
-    assert len(tu_raw.read_members("NCI1", path, True, max_bytes=5000)["A"]) == 5000
-    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("read"))
+    assert len(tu_raw.read_members("NCI1", path, ["A"], ["graph_labels"], 6000)["A"]) == 5000
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("read"))
     with pytest.raises(FileError, match="at most 4,999 bytes unpacked, got 5,000"):
-        tu_raw.read_members("NCI1", path, True, max_bytes=4999)
+        tu_raw.read_members("NCI1", path, max_bytes=4999)
 
 
 def test_encrypted_and_rare_archives_are_refused(tmp_path):

@@ -15,7 +15,7 @@ from mpsn.cli._output import AsJson, drawing, print_table
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
-    from mpsn.complexes._graphs import Graph
+    from mpsn.datasets._files import AnyGraph
 
 
 def lift(
@@ -114,7 +114,7 @@ def distinguish(
     print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
 
 
-def graphs_of(name: str) -> "list[Graph]":
+def graphs_of(name: str) -> "list[AnyGraph]":
     """Return the graphs of a file, or a built-in graph."""
     from mpsn.datasets import read_graphs
     from mpsn.datasets._named import NAMED
@@ -130,7 +130,7 @@ def graphs_of(name: str) -> "list[Graph]":
 
 
 def _print_classes(
-    file: str, graphs: "list[Graph]", tests: list[str], max_dim: int | None, as_json: bool
+    file: str, graphs: "list[AnyGraph]", tests: list[str], max_dim: int | None, as_json: bool
 ) -> None:
     from mpsn.wl import equivalence_classes
     from mpsn.wl._ladder import TRUTHS, VERDICTS, Classes
@@ -162,7 +162,7 @@ def _print_classes(
     print_table(title, columns, cells, [*notes, f"truth: {kinds}"])
 
 
-def _plot(graphs: "list[Graph]", names: list[str], max_dim: int | None, file: Path) -> None:
+def _plot(graphs: "list[AnyGraph]", names: list[str], max_dim: int | None, file: Path) -> None:
     with drawing(file):
         from matplotlib import pyplot as plt
 
