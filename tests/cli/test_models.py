@@ -2,8 +2,10 @@
 
 import csv
 import json
-import subprocess
+import re
 import sys
+import tomllib
+from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -150,14 +152,13 @@ def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path, monkeypa
         assert err.count("\n") == 1
 
 
-def test_without_scikit_learn_it_is_said(tmp_path):
-    program = "import sys; sys.modules['sklearn'] = None; from mpsn.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "predict", tmp_path / "m", tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "pip install 'mpsn[sklearn]'" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_plain_installation_has_all_that_fit_needs():
+    """`pip install .` installs the dependencies without extras."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    names = {re.split("[^a-z-]", line)[0] for line in project["dependencies"]}
+    assert {"torch", "torch-geometric", "scikit-learn", "networkx", "typer"} <= names
+    for folder in ("src", "docs"):
+        for file in (Path(__file__).parents[2] / folder).rglob("*.*"):
+            if file.suffix in (".py", ".md"):
+                for extra in re.findall(r"mpsn\[(\w+)\]", file.read_text()):
+                    assert extra in project["optional-dependencies"], file

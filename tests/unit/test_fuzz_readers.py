@@ -222,7 +222,9 @@ def content_of(path):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("suffix", [".g6", ".s6", ".edgelist", ".csv", ".graphml", ".gexf", ".gml", ".json"])
+@pytest.mark.parametrize(
+    "suffix", [".g6", ".s6", ".edgelist", ".csv", ".graphml", ".gexf", ".gml", ".json"]
+)
 def test_graph_files(tmp_path, suffix):
     path = tmp_path / f"graph{suffix}"
     survives(read_and_lift, path, content_of(path))

@@ -4,6 +4,8 @@ Commands import what they need when they run, so that ``--help`` answers at once
 """
 
 import sys
+import warnings
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -13,7 +15,7 @@ from mpsn.cli._graphs import distinguish, lift
 from mpsn.cli._models import fit, predict
 from mpsn.cli._reproduce import report, reproduce, tune
 from mpsn.cli._show import show
-from mpsn.errors import MPSNError
+from mpsn.errors import LeftOut, MPSNError
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
 
@@ -48,8 +50,18 @@ app.add_typer(reproduce, name="reproduce")
 app.add_typer(tune, name="tune")
 
 
+def _show_left_out(message: Warning | str, category: type[Warning], *where: Any) -> None:
+    """Print what was left out of the data as one line; other warnings as Python does."""
+    if issubclass(category, LeftOut):
+        line = f"[yellow]left out:[/] {escape(str(message))}"
+        Console(stderr=True, soft_wrap=True).print(line, highlight=False)
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, *where[:2]))
+
+
 def main() -> None:
     """Run the command line; errors about input become one line and exit status 2."""
+    warnings.showwarning = _show_left_out
     try:
         app()
     except MPSNError as error:

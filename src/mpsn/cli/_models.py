@@ -68,6 +68,12 @@ def fit(
     found = read_collection(data, target=target, labels=labels, unsafe_pickle=unsafe_pickle)
     with Console(stderr=True).status(f"reading {escape(found.kind)}"):
         graphs, y = _with_labels(found)
+    wrong = [v for v in y if isinstance(v, str) if regress] or [
+        v for v in y if isinstance(v, float) and v != int(v) if not regress
+    ]
+    if wrong:
+        what, remedy = ("numbers", "drop") if regress else ("classes", "add")
+        raise GraphError(f"Expected {what} as labels, got {wrong[0]!r:.40}; {remedy} --regress.")
     if not regress and len(set(y)) > 20 and len(set(y)) > len(y) // 2:
         raise GraphError(
             f"Expected classes as labels, got {len(set(y))} different ones for {len(y)} graphs; "
@@ -83,20 +89,32 @@ def fit(
     )
     model.fit(graphs, y)
     model.save(out)
+    read = _sizes(graphs)
     if as_json:
         runs = model.histories_
         values: dict[str, Any] = {
             "model": str(out),
             "data": found.kind,
             "graphs": len(graphs),
+            "read": read,
             "features": model.features_.describe(),
             "epochs": [len(run.train) for run in runs],
             "validation_loss": [run.valid[run.best] for run in runs if run.valid],
         }
         print(json.dumps(values))
         return
+    print(f"read: {', '.join(f'{count} {what}' for what, count in read.items())}")
     print(model.summary())
     print(f"saved: {out}")
+
+
+def _sizes(graphs: list[Any]) -> dict[str, int]:
+    """Count what was read, so that a file that was cut off is noticed."""
+    from mpsn.complexes._graphs import as_graph
+
+    sizes = [(g.num_nodes, g.edge_index.shape[1]) for g in map(as_graph, graphs)]
+    vertices, edges = map(sum, zip(*sizes, strict=True))
+    return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
 
 
 def _with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:

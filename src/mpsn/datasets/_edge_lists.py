@@ -16,22 +16,10 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes._graphs import Graph
+from mpsn.complexes._objects import find_ends
 from mpsn.datasets._limits import Limit
 from mpsn.errors import GraphError, LeftOut
 
-ENDS = (  # names of the two columns, in lower case and without marks
-    ("source", "target"),
-    ("from", "to"),
-    ("src", "dst"),
-    ("start", "end"),
-    ("head", "tail"),
-    ("fromnodeid", "tonodeid"),
-    ("node1", "node2"),
-    ("id1", "id2"),
-    ("v1", "v2"),
-    ("u", "v"),
-    ("i", "j"),
-)
 INTEGER = re.compile(r"[+-]?\d{1,18}")
 Row = tuple[int, Sequence[str]]  # number of the line, cells
 Layout = tuple[tuple[int, int], list[int]]  # columns of the two ends, and further ones
@@ -113,13 +101,11 @@ def _without_comments(text: IO[str]) -> Iterator[tuple[int, str, bool]]:
 
 def _known(cells: Sequence[str], many: bool) -> Layout | None:
     """Return the columns of the two ends and further ones if the names of columns are known."""
-    names = [re.sub(r"[\W_]", "", cell.lower()) for cell in cells]
-    for one, two in ENDS:
-        if one in names and two in names and (many or len(one) > 1):
-            at = names.index(one), names.index(two)
-            # pandas writes the numbers of the rows first, without a name
-            return at, [i for i, name in enumerate(names) if i not in at and (i or name)]
-    return None
+    at = find_ends(cells)
+    if at is None or not (many or len(cells[at[0]]) > 1):
+        return None
+    # pandas writes the numbers of the rows first, without a name
+    return at, [i for i, name in enumerate(cells) if i not in at and (i or name)]
 
 
 def _guessed(first: Sequence[str], second: Sequence[str]) -> Layout | None:

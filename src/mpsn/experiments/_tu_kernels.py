@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets._folds import Folds, stratify
 from mpsn.datasets._tu import SETS, TUDataset
-from mpsn.errors import MissingPackageError
 
 Array = NDArray[Any]
 
@@ -68,12 +67,8 @@ def gram(test: Literal["wl", "swl"], graphs: Sequence[Graph], rounds: int, label
 
     Colors that only test graphs have change no product of theirs with other graphs.
     """
-    try:
-        from mpsn.wl import SWLKernel, WLKernel
-    except ImportError as error:
-        raise MissingPackageError(
-            "Expected scikit-learn for kernels, got none; run pip install 'mpsn[sklearn]'."
-        ) from error
+    from mpsn.wl import SWLKernel, WLKernel
+
     if test == "wl":
         counter: Any = WLKernel(rounds, "features" if labeled else "uniform")
     else:
