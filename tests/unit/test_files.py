@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mpsn import clique_complex, clique_complexes
 from mpsn._io import read_arrays
-from mpsn.datasets import read_graphs
 from mpsn.complexes._graphs import as_graph
+from mpsn.datasets import read_graphs
 from mpsn.datasets._files import ENDINGS
 from mpsn.errors import FileError, LeftOut, TooLargeError
 from mpsn.testing import graphs

@@ -182,6 +182,8 @@ def test_a_bug_of_ours_is_not_a_damaged_file(tmp_path, monkeypatch, name, error)
         mpsn.clique_complexes([nx.path_graph(3)]).save(path)
     elif name == "TOY.zip":
         tu_archive(path)
+    elif name == "labels.csv":
+        path.write_text("graph,kind\na,3\n")
     else:
         path.write_bytes(content_of(path))
     read(path)
@@ -218,7 +220,7 @@ def content_of(path):
         return nx.to_sparse6_bytes(graph) + nx.to_sparse6_bytes(nx.path_graph(70), header=False)
     if path.suffix == ".csv":
         return b"from,to\n0,1\n1,2\n0,2\n5,6\n"
-    return b"# names\nann bob 0.5\nbob carl\ndora\n"
+    return b"# names\nann bob 0.5\nbob carl 1\ndora\n"
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -255,10 +257,11 @@ def test_tu_archives(tmp_path):
     survives(lambda p: list(read_collection([p])), path, path.read_bytes(), zipped=True)
 
 
+@pytest.mark.filterwarnings("ignore::mpsn.errors.LeftOut")
 def test_tables_of_labels(tmp_path):
     nx.write_graph6(nx.path_graph(3), tmp_path / "a.g6")
     table = tmp_path / "labels.csv"
-    content = b'graph,kind,size\na,"ring, small",3\n"b",path,4.5\n'
+    content = b'graph,kind,size\na,"ring, small",3\n'
     survives(
         lambda p: list(read_collection([tmp_path / "a.g6"], labels=p, target="kind")),
         table,

@@ -110,7 +110,7 @@ def test_attributes_of_networkx_graphs_are_features():
         nx.set_node_attributes(graph, kind, "atom")
         named.append(graph)
         both.append(graph.copy())
-        nx.set_node_attributes(both[-1], {v: 0.5 for v in graph}, "mass")
+        nx.set_node_attributes(both[-1], 0.5, "mass")
         x = torch.tensor([[float(k == "O")] for k in kinds])
         ends = torch.tensor(list(graph.edges)).T
         plain.append(Data(edge_index=torch.cat([ends, ends.flip(0)], 1), x=x))

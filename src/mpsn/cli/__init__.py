@@ -50,13 +50,20 @@ app.add_typer(reproduce, name="reproduce")
 app.add_typer(tune, name="tune")
 
 
-def _show_left_out(message: Warning | str, category: type[Warning], *where: Any) -> None:
+def _show_left_out(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
     """Print what was left out of the data as one line; other warnings as Python does."""
     if issubclass(category, LeftOut):
         line = f"[yellow]left out:[/] {escape(str(message))}"
         Console(stderr=True, soft_wrap=True).print(line, highlight=False)
     else:
-        sys.stderr.write(warnings.formatwarning(message, category, *where[:2]))
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
 
 def main() -> None:

@@ -68,9 +68,7 @@ def fit(
     found = read_collection(data, target=target, labels=labels, unsafe_pickle=unsafe_pickle)
     with Console(stderr=True).status(f"reading {escape(found.kind)}"):
         graphs, y = _with_labels(found)
-    wrong = [v for v in y if isinstance(v, str) if regress] or [
-        v for v in y if isinstance(v, float) and v != int(v) if not regress
-    ]
+    wrong = [v for v in y if (isinstance(v, str) if regress else _is_fraction(v))]
     if wrong:
         what, remedy = ("numbers", "drop") if regress else ("classes", "add")
         raise GraphError(f"Expected {what} as labels, got {wrong[0]!r:.40}; {remedy} --regress.")
@@ -106,6 +104,10 @@ def fit(
     print(f"read: {', '.join(f'{count} {what}' for what, count in read.items())}")
     print(model.summary())
     print(f"saved: {out}")
+
+
+def _is_fraction(label: Any) -> bool:
+    return isinstance(label, float) and not label.is_integer()
 
 
 def _sizes(graphs: list[Any]) -> dict[str, int]:

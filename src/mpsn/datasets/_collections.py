@@ -125,11 +125,14 @@ def _stem(path: Path) -> str:
     return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
 
 
-def _graphs(path: Path) -> Iterator[tuple[str, str, Any]]:
+def _graphs(
+    path: Path, labels: str | os.PathLike[str] | None = None
+) -> Iterator[tuple[str, str, Any]]:
     """Yield graphs with names, with and without extension, of a file or of all in a folder."""
     files = [path]
     if path.is_dir():
         files, tables = _graphs_and_tables(path)
+        files = [p for p in files if labels is None or p != Path(labels)]
         others = [p.name for p in path.iterdir() if p not in files + tables and p.name[0] != "."]
         if others:
             warnings.warn(
@@ -179,7 +182,7 @@ def _labeled(
 
     def items() -> Iterator[Item]:
         unused = set(table or ())
-        for name, short, graph in _graphs(path):
+        for name, short, graph in _graphs(path, labels):
             label = None
             if table is not None:
                 key = name if name in table else short
