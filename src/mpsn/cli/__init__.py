@@ -69,6 +69,7 @@ def _show_left_out(
 def main() -> None:
     """Run the command line; errors about input become one line and exit status 2."""
     warnings.showwarning = _show_left_out
+    warnings.simplefilter("default", LeftOut)
     try:
         app()
     except MPSNError as error:

@@ -56,6 +56,8 @@ class TUDataset:
     """Number of classes; 0 for regression."""
     num_features: int
     """Number of features."""
+    labeled: bool
+    """Whether the features of vertices are from the file, not their degrees or a constant."""
 
     def __len__(self) -> int:
         return len(self.complexes)
@@ -95,9 +97,8 @@ def TU(name: str, data: str | os.PathLike[str] | None = None) -> TUDataset:
     source = find_source(name, data)
     if name in SETS:
         features = SETS[name].features
-        return assemble(
-            name, lift(parse(name, read_members(name, source, *_parts(features))), features)
-        )
+        raw = parse(name, read_members(name, source, *_parts(features)))
+        return assemble(name, lift(raw, features), features == "labels")
     raw = parse(name, read_members(name, source))
     unused = [kind for kind in ("edge_labels", "edge_attributes") if getattr(raw, kind) is not None]
     if unused:
@@ -116,7 +117,8 @@ def TU(name: str, data: str | os.PathLike[str] | None = None) -> TUDataset:
     if degrees and int(kinds.max()) >= MAX_KINDS:
         union = union.replace(x=[torch.zeros_like(kinds)])
     numbers = [table for table in (None if found else labels, raw.attributes) if table is not None]
-    return assemble(name, union, np.concatenate(numbers, axis=1) if numbers else None, found)
+    table = np.concatenate(numbers, axis=1) if numbers else None
+    return assemble(name, union, not degrees, table, found)
 
 
 def _parts(features: Features) -> tuple[Sequence[str], Sequence[str]]:
@@ -212,7 +214,11 @@ def _targets(table: Numbers) -> Tensor:
 
 
 def assemble(
-    name: str, union: SimplicialComplex, numbers: Numbers | None = None, shares: bool = True
+    name: str,
+    union: SimplicialComplex,
+    labeled: bool,
+    numbers: Numbers | None = None,
+    shares: bool = True,
 ) -> TUDataset:
     """Return the data set of a lifted union, with features in all dimensions.
 
@@ -231,7 +237,8 @@ def assemble(
         means = [table[union.simplices(k)].mean(1) for k in range(3)]
         x = [torch.cat(pair, 1) for pair in zip(x, means, strict=True)] if shares else means
     classes = 0 if y.is_floating_point() else int(y.max()) + 1
-    return TUDataset(name, ComplexDataset(union.replace(x=x)), y, classes, x[0].shape[1])
+    complexes = ComplexDataset(union.replace(x=x))
+    return TUDataset(name, complexes, y, classes, x[0].shape[1], labeled)
 
 
 def _shares(kinds: Tensor, width: int) -> Tensor:
