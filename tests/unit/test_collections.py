@@ -157,7 +157,7 @@ def test_all_of_a_tu_set_is_read(tmp_path):
     assert graph.x.tolist() == [[3.5, 0], [4.5, 0], [5.5, 0]]
     assert graph.edge_attr.shape == (6, 1)
     short = members("OWN", TRIANGLES, [1, 2], edge_labels=edges[:-1])
-    with pytest.raises(FileError, match="each of 12 lines of OWN_A.txt in OWN_edge_labels"):
+    with pytest.raises(FileError, match=r"each of 12 lines of OWN_A.txt in OWN_edge_labels"):
         found(write_zip(tmp_path / "OWN.zip", short))
 
 
