@@ -162,3 +162,40 @@ def test_a_plain_installation_has_all_that_fit_needs():
             if file.suffix in (".py", ".md"):
                 for extra in re.findall(r"mpsn\[(\w+)\]", file.read_text()):
                     assert extra in project["optional-dependencies"], file
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        ("0.5 1.5 0.5 1.5", [], "Expected classes as labels, got 0.5; add --regress"),
+        ("a b a b", ["--regress"], "Expected numbers as labels, got 'a'; drop --regress"),
+        ("1 nan 1 2", [], "Expected a word of at most 1000 characters or a finite number"),
+        ("1 1e400 1 2", ["--regress"], "finite number"),
+        (" 2 1 2", [], "got an empty one"),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_one_line(mpsn, tmp_path, rows, options, said):
+    table = ["graph,y", *(f"{i},{word}" for i, word in enumerate(rows.split(" ")))]
+    (tmp_path / "y.csv").write_text("\n".join(table))
+    (tmp_path / "graphs").mkdir()
+    for i in range(4):
+        nx.write_graph6(nx.path_graph(3 + i), tmp_path / f"graphs/{i}.g6")
+    given = [tmp_path / "graphs", "--labels", tmp_path / "y.csv", "-o", tmp_path / "m", *options]
+    code, out, err = mpsn("fit", *given)
+    assert (code, out) == (2, "")
+    assert said in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_fit_says_what_was_read_and_left_out(mpsn, tmp_path):
+    for kind, make in (("ring", nx.cycle_graph), ("path", nx.path_graph)):
+        (tmp_path / kind).mkdir()
+        for i in range(4):
+            rows = [f"{u},{v},0.5,near" for u, v in make(4 + i).edges]
+            text = "\n".join(["source,target,weight,how", *rows, ""])
+            (tmp_path / kind / f"{i}.csv").write_text(text)
+    given = tmp_path / "ring", tmp_path / "path", "-o", tmp_path / "m", "--epochs", 1
+    code, out, err = mpsn("fit", *given)
+    assert code == 0, err
+    assert "read: 8 graphs, 44 vertices, 40 edges as listed" in out
+    assert err.count("left out: Columns how of an edge list") == 1

@@ -231,10 +231,10 @@ def test_sparse6_that_is_cut_off(tmp_path):
     graph = nx.gnm_random_graph(500, 1500, seed=0)
     content = nx.to_sparse6_bytes(graph, header=False).strip()
     path = tmp_path / "graph.s6"
-    cuts = range(5, len(content))
+    cuts = range(5, len(content), 7)
     assert cut_off(content, cuts, read_graphs, path) < 0.62 * len(cuts)  # was: all of them
-    for n in range(2, 70):  # and whole ones are read, whatever their padding
-        for m in range(0, 2 * n, 3):
+    for n in (2, 3, 4, 8, 15, 16, 17, 32, 33, 64):  # whole ones are read, whatever their padding
+        for m in range(0, 2 * n, 1 + n // 4):
             graph = nx.gnm_random_graph(n, m, seed=m)
             path.write_bytes(nx.to_sparse6_bytes(graph))
             assert clique_complex(read_graphs(path)[0], 1) == clique_complex(graph, 1)
@@ -258,7 +258,7 @@ def test_edge_lists_with_gaps(tmp_path, text):
 
 BOMBS = {  # content, and the most memory that reading it may take, in bytes per byte
     "words.edgelist": (b"".join(b"v%d v%d\n" % (i, i + 1) for i in range(20000)), 40),
-    "pairs.edgelist": (b"1 2\n" * 100000, 25),
+    "pairs.edgelist": (b"1 2\n" * 20000, 25),
     "long.edgelist": (b"x" * 200000 + b" y\n" + b"1 2\n" * 10000, 25),
     "steps.s6": (b":A" + b"?" * 300000 + b"\n", 60),  # three edges per character
     "attribute.graphml": (
@@ -291,7 +291,7 @@ def test_memory_in_proportion_to_the_file(tmp_path, name):
 
 
 def test_dense_graph6_is_refused_before_its_edges_are_written(tmp_path):
-    n = 6000  # 18 million edges in 3 MB
+    n = 6000  # 18 million edges in 3 MB, which take 288 MB
     bits = n * (n - 1) // 2
     size = bytes(63 + (n >> shift & 63) for shift in (12, 6, 0))
     (tmp_path / "dense.g6").write_bytes(b"~" + size + b"~" * (bits // 6) + b"\n")
@@ -300,7 +300,6 @@ def test_dense_graph6_is_refused_before_its_edges_are_written(tmp_path):
         read_graphs(tmp_path / "dense.g6")
     assert tracemalloc.get_traced_memory()[1] < 5e7
     tracemalloc.stop()
-    assert read_graphs(tmp_path / "dense.g6", max_bytes=1 << 29)[0].num_nodes == n
     line = nx.to_graph6_bytes(nx.complete_graph(600), header=False)
     (tmp_path / "many.g6").write_bytes(line * 100)  # 18 million edges in all
     with pytest.raises(TooLargeError, match="94 graphs"):

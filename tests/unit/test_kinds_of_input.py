@@ -248,3 +248,14 @@ def test_scipy_matrices_of_other_kinds():
     dense = nx.to_numpy_array(RING)
     for kind in (scipy.sparse.csr_array, scipy.sparse.coo_matrix, scipy.sparse.lil_array):
         assert mpsn.clique_complex(kind(dense)).counts == (4, 4)
+
+
+def test_graphs_whose_vertices_are_named_like_files(tmp_path):
+    for kind in ("one", "two"):
+        (tmp_path / kind).mkdir()
+        for i in range(4):
+            rows = "".join(f"{u},{v}\n" for u, v in nx.path_graph(5).edges)
+            written(tmp_path / kind / f"{i}.csv", "here,there\n" + rows)
+    items = list(read_collection([tmp_path]))
+    assert [label for _, _, label in items] == ["one"] * 4 + ["two"] * 4
+    assert {mpsn.clique_complex(graph).counts for _, graph, _ in items} == {(5, 4)}

@@ -18,6 +18,7 @@ import torch
 from torch_geometric.data import Data, Dataset
 
 from mpsn._io import BoundedFile
+from mpsn.complexes._objects import find_ends
 from mpsn.datasets._files import ENDINGS, MAX_PARSED, check_file, graph_suffix, iter_graphs
 from mpsn.datasets._tu_graphs import split_raw
 from mpsn.datasets._tu_raw import parse, read_members
@@ -102,6 +103,8 @@ def _graphs_and_tables(folder: Path) -> tuple[list[Path], list[Path]]:
     tables = [p for p in cells if _is_table(p, [other for other in found if other != p])]
     if not tables and len(cells) == 1 < len(found):
         tables = cells
+    if len(tables) == len(found):
+        tables = []
     return [p for p in found if p not in tables], tables
 
 
@@ -113,7 +116,11 @@ def _is_table(path: Path, graphs: list[Path]) -> bool:
         return False
     named = [row[0] for row in rows]
     known = {name for p in graphs for name in (p.name, _stem(p))}
-    words = len(head) > 1 and not any(cell.replace(".", "").isdigit() for cell in head)
+    words = (
+        len(head) > 1
+        and find_ends(head) is None
+        and not any(cell.replace(".", "").isdigit() for cell in head)
+    )
     return (
         words
         and 2 * len(known.intersection(named)) >= max(len(graphs), 1)
