@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def lift(
-    file: Annotated[Path, typer.Argument(help="graph6, sparse6, edge list, GraphML or .npz.")],
+    file: Annotated[
+        Path, typer.Argument(help="graph6, sparse6, edge list, GraphML, GEXF, GML or .npz.")
+    ],
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a simplex. Defaults to all cliques.")
     ] = None,
