@@ -118,6 +118,31 @@ def test_what_does_not_count_need_not_agree():
         SWLKernel(initial="features").fit(data)
 
 
+def test_attributes_of_networkx_graphs_are_features():
+    """The same colors as from a column of numbers."""
+    plain, named, both = [], [], []
+    for n, kinds in ((3, "CCO"), (3, "COC"), (4, "OCCO")):
+        graph = nx.path_graph(n)
+        kind = dict(enumerate(kinds))
+        nx.set_node_attributes(graph, kind, "atom")
+        named.append(graph)
+        both.append(graph.copy())
+        nx.set_node_attributes(both[-1], 0.5, "mass")
+        x = torch.tensor([[float(k == "O")] for k in kinds])
+        ends = torch.tensor(list(graph.edges)).T
+        plain.append(Data(edge_index=torch.cat([ends, ends.flip(0)], 1), x=x))
+    nx.set_node_attributes(named[0], {0: "x"}, "note")  # of one vertex only
+    expected = WLKernel(2, "features").fit_transform(plain).toarray()
+    for graphs in (named, both):
+        kernel = WLKernel(2, "features")
+        assert (sorted(kernel.fit_transform(graphs).toarray().T.tolist())) == (
+            sorted(expected.T.tolist())
+        )
+        assert (kernel.transform(graphs).toarray() == kernel.fit_transform(graphs).toarray()).all()
+        with pytest.raises(MPSNError, match="got a graph without"):
+            kernel.transform([nx.path_graph(3)])
+
+
 def test_bad_input():
     with pytest.raises(NotFittedError):
         WLKernel().transform(GRAPHS)

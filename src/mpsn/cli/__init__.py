@@ -7,15 +7,18 @@ import io
 import os
 import sys
 import warnings
+from typing import Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
 
 from mpsn.cli._graphs import distinguish, lift
 from mpsn.cli._models import fit, predict
-from mpsn.cli._output import print_error
+from mpsn.cli._output import print_error, visible
 from mpsn.cli._reproduce import report, reproduce, tune
 from mpsn.cli._show import show
-from mpsn.errors import MPSNError
+from mpsn.errors import LeftOut, MPSNError
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
 
@@ -50,12 +53,17 @@ app.add_typer(reproduce, name="reproduce")
 app.add_typer(tune, name="tune")
 
 
-def main() -> None:
-    """Run the command line; errors about input and output become one line and exit status 2.
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning, such as about data that is left out, as one line."""
+    what = "left out" if issubclass(category, LeftOut) else "warning"
+    line = f"[yellow]{what}:[/] {escape(visible(message))}"
+    Console(stderr=True, soft_wrap=True).print(line, highlight=False)
 
-    Warnings, such as about data that is not used, become one line each.
-    """
-    warnings.formatwarning = lambda message, *_args, **_kwargs: f"warning: {message}\n"
+
+def main() -> None:
+    """Run the command line; errors about input and output become one line and exit status 2."""
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("default", LeftOut)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what an ASCII terminal cannot show

@@ -16,11 +16,13 @@ from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
     from mpsn.complexes import ComplexDataset
-    from mpsn.complexes._graphs import Graph
+    from mpsn.datasets._files import AnyGraph
 
 
 def lift(
-    file: Annotated[Path, typer.Argument(help="graph6, sparse6, edge list, GraphML or .npz.")],
+    file: Annotated[
+        Path, typer.Argument(help="graph6, sparse6, edge list, GraphML, GEXF, GML or .npz.")
+    ],
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
     ] = None,
@@ -136,7 +138,7 @@ def distinguish(
         _plot(pair, [a, b], max_dim, plot)
 
 
-def graphs_of(name: str) -> "list[Graph]":
+def graphs_of(name: str) -> "list[AnyGraph]":
     """Return the graphs of a file, or a built-in graph."""
     from mpsn.datasets import read_graphs
     from mpsn.datasets._named import NAMED
@@ -153,7 +155,7 @@ def graphs_of(name: str) -> "list[Graph]":
 
 def _print_classes(
     file: str,
-    graphs: "list[Graph]",
+    graphs: "list[AnyGraph]",
     tests: list[str],
     max_dim: int | None,
     max_ring: int,
@@ -189,7 +191,7 @@ def _print_classes(
     print_table(title, columns, cells, [*notes, f"truth: {kinds}"])
 
 
-def _plot(graphs: "list[Graph]", names: list[str], max_dim: int | None, file: Path) -> None:
+def _plot(graphs: "list[AnyGraph]", names: list[str], max_dim: int | None, file: Path) -> None:
     with drawing(file):
         from matplotlib import pyplot as plt
 

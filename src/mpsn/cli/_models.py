@@ -83,6 +83,10 @@ def fit(
     found = read_collection(data, target=target, labels=labels, unsafe_pickle=unsafe_pickle)
     with Console(stderr=True).status(f"reading {escape(visible(found.kind))}"):
         graphs, y = _with_labels(found)
+    wrong = [v for v in y if (isinstance(v, str) if regress else _is_fraction(v))]
+    if wrong:
+        what, remedy = ("numbers", "drop") if regress else ("classes", "add")
+        raise GraphError(f"Expected {what} as labels, got {wrong[0]!r:.40}; {remedy} --regress.")
     if not regress and len(set(y)) > 20 and len(set(y)) > len(y) // 2:
         raise GraphError(
             f"Expected classes as labels, got {len(set(y))} different ones for {len(y)} graphs; "
@@ -101,18 +105,21 @@ def fit(
     )
     model.fit(graphs, y)
     model.save(out)
+    read = _sizes(graphs)
     if as_json:
         runs = model.histories_
         values: dict[str, Any] = {
             "model": str(out),
             "data": found.kind,
             "graphs": len(graphs),
+            "read": read,
             "features": model.features_.describe(),
             "epochs": [len(run.train) for run in runs],
             "validation_loss": [run.valid[run.best] for run in runs if run.valid],
         }
         print(json.dumps(values))
         return
+    print(f"read: {', '.join(f'{count} {what}' for what, count in read.items())}")
     print_lines(model.summary())
     print(f"saved: {visible(out)}")
 
@@ -127,6 +134,19 @@ def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
             f"Expected --features NAME=KIND for all, or names only, got {' and '.join(words)}."
         )
     return words
+
+
+def _is_fraction(label: Any) -> bool:
+    return isinstance(label, float) and not label.is_integer()
+
+
+def _sizes(graphs: list[Any]) -> dict[str, int]:
+    """Count what was read, so that a file that was cut off is noticed."""
+    from mpsn.complexes._graphs import as_graph
+
+    sizes = [(g.num_nodes, g.edge_index.shape[1]) for g in map(as_graph, graphs)]
+    vertices, edges = map(sum, zip(*sizes, strict=True))
+    return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
 
 
 def _with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:

@@ -3,6 +3,7 @@
 import warnings
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -24,22 +25,28 @@ C = TypeVar("C", bound="Complex")
 
 
 def from_simplices(
-    simplices: Iterable[Collection[int]], num_vertices: int | None = None
+    simplices: Iterable[Collection[Hashable]], num_vertices: int | None = None
 ) -> "SimplicialComplex":
     """Build the complex of the given simplices and all their faces.
 
     Args:
-        simplices: Vertex lists of any sizes, in any order; duplicates are allowed.
+        simplices: Vertex lists of any sizes, in any order; duplicates are allowed. If the vertices
+            are strings or tuples, they are numbered in sorted order and kept as ``vertex_labels``.
         num_vertices: Number of vertices, including isolated ones. Defaults to one more than the
-            largest vertex.
+            largest vertex. Not for named vertices: write an isolated one v as [v].
 
     Example:
         >>> SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
         SimplicialComplex(dim=2, counts=(4, 4, 1))
+        >>> SimplicialComplex.from_simplices([["ann", "bob"], ["carl"]]).vertex_labels
+        ('ann', 'bob', 'carl')
     """
     from mpsn.complexes.simplicial import SimplicialComplex
 
-    given: dict[int, list[Sequence[int]]] = defaultdict(list)
+    simplices = list(simplices)
+    if num_vertices is None and _are_named(simplices):
+        return named_complex(simplices)
+    given: dict[int, list[Sequence[Any]]] = defaultdict(list)
     for simplex in simplices:
         try:
             given[len(simplex)].append(tuple(simplex))
@@ -63,7 +70,25 @@ def from_simplices(
     return SimplicialComplex._of_tables(faces, ptr)
 
 
-def _vertex_table(rows: list[Sequence[int]]) -> Tensor:
+def _are_named(simplices: list[Any]) -> bool:
+    kinds = (list, tuple, set, frozenset)
+    return any(
+        isinstance(name, (str, tuple)) for s in simplices if isinstance(s, kinds) for name in s
+    )
+
+
+def named_complex(simplices: Iterable[Collection[Hashable]]) -> "SimplicialComplex":
+    """Build from simplices over any names, which become labels unless they are 0, 1, ..."""
+    rows = [list(simplex) for simplex in simplices]
+    names: list[Any] = list(dict.fromkeys(name for row in rows for name in row))
+    with suppress(TypeError):  # names of several types stay in their order
+        names.sort()
+    number = {name: i for i, name in enumerate(names)}
+    K = from_simplices([[number[name] for name in row] for row in rows], len(names))
+    return K if names == list(range(len(names))) else K.replace(vertex_labels=names)
+
+
+def _vertex_table(rows: list[Sequence[Any]]) -> Tensor:
     array = np.array(rows)
     if array.dtype.kind not in "iu":
         raise ComplexError(

@@ -1,5 +1,6 @@
 """Reading of all supported kinds of graphs into one format with clean edges."""
 
+import warnings
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
@@ -16,7 +17,7 @@ from torch_geometric.data import Data
 
 from mpsn.complexes._checks import INTEGERS, as_tensor, check_features
 from mpsn.complexes._memory import check_vertices
-from mpsn.errors import ComplexError, GraphError
+from mpsn.errors import ComplexError, GraphError, LeftOut
 
 
 class Graph(NamedTuple):
@@ -46,7 +47,7 @@ class CleanGraphs(NamedTuple):
 
 
 def as_graph(graph: object) -> Graph:
-    """Read PyG ``Data``, a networkx graph, a sparse matrix, or ``(edge_index, num_nodes)``."""
+    """Read PyG ``Data``, a networkx graph, a matrix, edges, or ``(edge_index, num_nodes)``."""
     if isinstance(graph, Graph):
         return graph
     if isinstance(graph, tuple) and len(graph) == 2:
@@ -77,9 +78,13 @@ def as_graph(graph: object) -> Graph:
         keep = coo.data != 0
         ends = np.stack([coo.row[keep], coo.col[keep]]).astype(np.int64)
         return Graph(torch.from_numpy(ends), coo.shape[0])
+    from mpsn.complexes._objects import from_object
+
+    if (found := from_object(graph)) is not None:
+        return found
     raise GraphError(
-        f"Expected a graph (PyG Data, networkx graph, scipy sparse matrix, or a pair "
-        f"(edge_index, num_nodes)), got {type(graph).__name__}."
+        f"Expected a graph (PyG Data, networkx graph, scipy sparse matrix, data frame or list of "
+        f"edges, edge_index, or a pair (edge_index, num_nodes)), got {type(graph).__name__}."
     )
 
 
@@ -129,6 +134,15 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
     Self-loops are dropped, and directions and duplicates of edges are ignored. Isolated vertices
     stay. The features of an edge are those of its first listing.
     """
+    graphs = list(graphs)
+    directed = sum(isinstance(graph, nx.DiGraph) for graph in graphs)
+    if directed:
+        warnings.warn(
+            f"The directions of the edges of {directed} of {len(graphs)} graphs are not used: the "
+            f"edges of a complex are undirected.",
+            LeftOut,
+            stacklevel=4,
+        )
     read = [as_graph(graph) for graph in graphs]
     lists, nodes, x, attrs, y, _ = zip(*read, strict=True) if read else ((),) * 6
     sizes = [ends.shape[1] for ends in lists]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from mpsn.complexes import Incidence
 from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.complexes.complex import Complex
 from mpsn.datasets._files import iter_graphs

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch_geometric.data import Dataset
 
 from mpsn.complexes import CellComplex, ComplexDataset, collate
 from mpsn.complexes._graphs import Graph
@@ -77,7 +78,8 @@ def vertex_names(graph: object) -> tuple[Hashable, ...] | None:
 def check_many(graphs: object) -> None:
     """Refuse a single graph; some kinds of graph can be iterated over too."""
     one = (str, os.PathLike, nx.Graph, Complex, Graph)
-    if isinstance(graphs, one) or hasattr(graphs, "edge_index") or not hasattr(graphs, "__iter__"):
+    many = hasattr(graphs, "__iter__") and not hasattr(graphs, "edge_index")
+    if isinstance(graphs, one) or not (many or isinstance(graphs, Dataset)):
         raise GraphError(
             f"Expected a list of graphs, got one {type(graphs).__name__}; put it into a list."
         )

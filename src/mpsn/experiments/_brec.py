@@ -19,7 +19,7 @@ from mpsn.complexes._graphs import Graph
 from mpsn.datasets import read_graphs
 from mpsn.datasets._sources import MissingDataError, at_hand
 from mpsn.errors import FileError
-from mpsn.experiments._brec_table import CATEGORIES, figures, table
+from mpsn.experiments._brec_table import CATEGORIES, figures, measured, table
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._sr import embed, relabel, untrained
 from mpsn.lifting._named import Name, as_lift
@@ -88,7 +88,7 @@ def steps(job: Job) -> int:
     return len(CATEGORIES[job.data])
 
 
-def read(category: str, folder: Path | None) -> list[Graph]:
+def read(category: str, folder: Path | None) -> list[Any]:
     """Read the graphs of a category: 2i and 2i + 1 are pair i."""
     path = at_hand(FILE, folder)
     if path is None:
@@ -175,4 +175,6 @@ def against_test(rows: Tensor, again: Tensor, told: Tensor, eps: float) -> dict[
     return metrics
 
 
-EXPERIMENT = Experiment("brec", BRECConfig, jobs, read, work, steps, table, figures, seeds=3)
+EXPERIMENT = Experiment(
+    "brec", BRECConfig, jobs, read, work, steps, table, figures, seeds=3, measured=measured
+)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Record, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,6 +39,12 @@ def table(records: list[Record]) -> Table:
     return Table("BREC: pairs distinguished", columns, lines, notes)
 
 
+def measured(job: Job) -> Measured:
+    """Return what a run has; of a network, whether it agrees with its test."""
+    names = ("pairs", "distinguished")
+    return Measured(names if job.config.network is None else (*names, "as_test", "against_test"))
+
+
 def _by_row(records: list[Record]) -> dict[str, dict[str, Record]]:
     """Return the records by row and category; tests by their strength, then networks."""
     found: dict[str, dict[str, Record]] = {}
@@ -68,7 +74,7 @@ def _agreement(records: Sequence[Record]) -> str:
     return f"the test's pairs in {same} of {len(metrics)} runs, {finer:g} pairs against it"
 
 
-def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
+def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw the pairs of each category that each test or network distinguishes."""
     from matplotlib import pyplot as plt
 

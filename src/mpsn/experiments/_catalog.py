@@ -74,6 +74,10 @@ CATALOG = {
 
         Example: mpsn reproduce tu --dataset PROTEINS --model sin,gin --device cuda
         """,
-        ("dataset", "Comma-separated data sets such as IMDB-BINARY. Defaults to all."),
+        (
+            "dataset",
+            "Comma-separated data sets such as IMDB-BINARY, or any that is at DIR/tu/NAME.zip or "
+            "DIR/tu/NAME/ with --data DIR. Defaults to the paper's.",
+        ),
     ),
 }

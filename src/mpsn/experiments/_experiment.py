@@ -123,10 +123,6 @@ def _nothing(job: Job) -> Measured:
     return Measured()
 
 
-def _models(data: Sequence[str], models: Sequence[str]) -> Sequence[str]:
-    return models
-
-
 @dataclass(frozen=True)
 class Experiment:
     """A table or figure of the paper as a command.
@@ -143,8 +139,8 @@ class Experiment:
         figures: From records, and data sets to draw if they may be read, to figures by name.
         seeds: Number of seeds in the paper.
         source: What ``read`` needs to know of a job's data set. Defaults to its name.
-        select: From names of data sets and models, as given on the command line, to names of rows.
-            Defaults to the models.
+        select: From names of data sets and models, as given on the command line, to configs by the
+            names of their rows. Defaults to the rows named by the models.
         measured: What the table and the figures rely on in the runs of a job.
     """
 
@@ -158,7 +154,7 @@ class Experiment:
     figures: Callable[[list[Record], "DataSets | None"], "dict[str, Figure]"]
     seeds: int
     source: Callable[[Job], Hashable] = _data_of
-    select: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = _models
+    select: Callable[[Sequence[str], Sequence[str]], dict[str, Any]] | None = None
     measured: Callable[[Job], Measured] = _nothing
 
     def check(self, record: Record) -> None:

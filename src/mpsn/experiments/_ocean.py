@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal, Self
 from mpsn.datasets import FlowDataset, ocean_drifters
 from mpsn.datasets._ocean import NAME
 from mpsn.datasets._sources import at_hand
-from mpsn.errors import MissingPackageError
 from mpsn.experiments import _flow_report
 from mpsn.experiments._experiment import (
     DataSets,
@@ -100,12 +99,8 @@ def work(job: Job, resources: Resources) -> list[Run]:
 
 def logistic_regression(config: LogisticConfig, data: FlowDataset) -> dict[str, int | float]:
     """Return train and test accuracy in percent of a regression on fixed features."""
-    try:
-        from sklearn.linear_model import LogisticRegression
-    except ImportError as error:
-        raise MissingPackageError(
-            "Expected scikit-learn to be installed; run pip install 'mpsn[sklearn]'."
-        ) from error
+    from sklearn.linear_model import LogisticRegression
+
     x, y = data.x, data.y
     reads = {"size": x.abs(), "ends": data.complex.boundary_matrix(1) @ x, "flow": x}
     features = reads[config.reads].T.numpy()

@@ -56,7 +56,10 @@ def reproduce(
         processes: How many jobs to run at a time.
     """
     experiment = find(name)
-    configs = rows(name, experiment.config, experiment.select(only, models))
+    if experiment.select is not None:
+        configs = experiment.select(only, models)
+    else:
+        configs = rows(name, experiment.config, models)
     if quick:
         configs = {row: config.quick() for row, config in configs.items()}
     if seeds is None:

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
-from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches
+from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches, score
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
 from mpsn.nn.models import GIN, SIN
 from mpsn.training._capture import Capture
@@ -90,7 +90,7 @@ def train_folds(
 
     Args:
         dataset: The complexes, with features.
-        y: Their classes, (N,) int64.
+        y: Their classes, (N,) int64, or numbers of variance 1 to regress, (N,) float32.
         splits: One per model.
         build: Makes the model for a split, after torch has been seeded with its seed.
         settings: How to train.
@@ -225,6 +225,8 @@ class _Pass:
         """Return logits and losses of every model on its mini-batch."""
         logits = self.wide(self.data.gather(index, rows, self.padded))  # (M, B, classes)
         y = self.steps.y[index]
+        if y.is_floating_point():
+            return logits, (logits[..., 0] - y) ** 2
         losses = cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")
         return logits, losses.view(y.shape)
 
@@ -241,10 +243,10 @@ class _Pass:
         """Count the right answers of every model on complexes held out from it."""
         index = self.held_index
         logits = self.wide(self.data.gather(index, rows, self.padded))
-        right = (logits.argmax(-1) == self.steps.y[index]) & (index < self.none)
+        right = score(logits, self.steps.y[index]) * (index < self.none)
         test = self.is_test.gather(1, index)
-        self.right[0] += (right & ~test).sum(1)
-        self.right[1] += (right & test).sum(1)
+        self.right[0] += (right * ~test).sum(1)
+        self.right[1] += (right * test).sum(1)
 
 
 def _check(

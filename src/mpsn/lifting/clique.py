@@ -51,9 +51,10 @@ def clique_complex(
 
     Args:
         graph: PyG ``Data`` (x, edge_attr and y become x[0], x[1] and y), a networkx graph with any
-            hashable labels, a scipy sparse matrix, or ``(edge_index, num_nodes)``. Self-loops are
-            dropped, edges are undirected, repeated edges count once (with the edge_attr listed
-            first; a warning says if others differ), isolated vertices are kept.
+            hashable labels, a scipy sparse or a dense matrix, a pandas data frame with columns
+            source and target, a list of edges, ``edge_index`` or ``(edge_index, num_nodes)``.
+            Self-loops are dropped, edges are undirected, repeated edges count once (with the
+            edge_attr listed first; a warning says if others differ), isolated vertices are kept.
         max_dim: Largest dimension of a simplex; None for all cliques.
         features: How to compute missing features of simplices from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.

@@ -10,11 +10,10 @@ import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mpsn.complexes._graphs import as_graph
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError
 from mpsn.lifting._named import Lift, as_lift
-from mpsn.wl._inputs import bare
+from mpsn.wl._inputs import bare, common_attributes, vertex_features
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement
 from mpsn.wl._vertices import wl
@@ -74,7 +73,7 @@ class WLKernel(_ColorCounts):
     Args:
         rounds: Number of rounds; None to run until the graphs of the fit are stable.
         initial: "uniform" to start all vertices with one color, "features" to start with their
-            rows of x.
+            rows of x, or with the attributes that all vertices of all networkx graphs have.
 
     Example:
         >>> features = mpsn.wl.WLKernel(rounds=1).fit_transform([nx.path_graph(3)])
@@ -93,11 +92,13 @@ class WLKernel(_ColorCounts):
             raise ColoringError(f"Expected 'uniform' or 'features', got {self.initial!r}.")
         colors = None
         if self.initial == "features":
-            colors = [as_graph(graph).x for graph in graphs]
+            if not len(palette):  # a fit
+                self.attributes_ = common_attributes(graphs)
+            colors = [vertex_features(graph, self.attributes_) for graph in graphs]
             if any(rows is None for rows in colors):
                 raise ColoringError(
-                    "Expected vertex features x in all graphs, got a graph without; "
-                    "use initial='uniform'."
+                    "Expected vertex features x, or attributes of all vertices, in all graphs, got "
+                    "a graph without; use initial='uniform'."
                 )
         return wl(graphs, colors, rounds=rounds, palette=palette)
 
