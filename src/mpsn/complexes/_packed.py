@@ -5,6 +5,7 @@ import operator
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, Self, SupportsIndex, overload
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._io import atomic_write, read_arrays
+from mpsn._io import atomic_write, read_arrays, read_json
 from mpsn.complexes._batching import collate, cut_table, take
 from mpsn.complexes._checks import (
     INTEGERS,
@@ -24,7 +25,7 @@ from mpsn.complexes._checks import (
     check_offsets,
     check_orientation,
 )
-from mpsn.complexes._memory import check_vertices
+from mpsn.complexes._memory import available_memory, check_vertices
 from mpsn.complexes.simplicial import SimplicialComplex
 from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError
 
@@ -141,8 +142,8 @@ class ComplexDataset(Sequence[SimplicialComplex]):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a dataset written by :meth:`save`; its contents are validated."""
         try:
-            arrays = read_arrays(path)
-            meta = json.loads(str(arrays.pop("meta", "")))
+            arrays = read_arrays(path, available_memory(torch.device("cpu")))
+            meta = read_json(str(arrays.pop("meta", "")))
         except FileNotFoundError as error:
             raise FileError(f"Expected a dataset at {path}, found no file.") from error
         except TooLargeError:
@@ -259,10 +260,12 @@ def _encode(labels: object) -> object:
         return [_encode(label) for label in labels]
     if isinstance(labels, np.generic):
         return labels.item()
-    if labels is None or isinstance(labels, (str, int, float)):
+    if labels is None or isinstance(labels, (str, int)):
+        return labels
+    if isinstance(labels, float) and isfinite(labels):
         return labels
     raise ComplexError(
-        f"Expected vertex labels that are numbers, strings or tuples of them, got {labels!r:.40}; "
+        f"Expected vertex labels that are finite numbers, strings or tuples of them, got {labels!r:.40}; "
         f"rename them with replace(vertex_labels=...) before saving."
     )
 

@@ -1,6 +1,7 @@
 """Vertex features: found in the graphs of a fit, and made the same way for other graphs."""
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import GraphError
 
+LARGEST = sys.float_info.max
 MAX_KINDS = 64  # different values up to which words and integers are one-hot encoded
+MAX_WIDTH = 1 << 16  # of all features of a vertex
 MAX_DEGREES = 128  # different degrees up to which they are one-hot encoded
 
 Source = Literal["x", "attributes", "degree", "constant"]
@@ -41,6 +44,13 @@ class Column:
     mean: float = 0.0
     scale: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mean) and 0 < self.scale < math.inf):
+            raise GraphError(
+                f"Expected numbers of finite mean and deviation in {self.name!r:.40}, got "
+                f"{self.mean:.3g} and {self.scale:.3g}; use other units, or leave it out."
+            )
+
     @property
     def width(self) -> int:
         """Number of features."""
@@ -68,6 +78,12 @@ class FeatureRule:
     columns: tuple[Column, ...] = ()
     degrees: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.width > MAX_WIDTH:
+            raise GraphError(f"Expected at most {MAX_WIDTH} vertex features, got {self.width}.")
+        if not all(0 <= degree < 1 << 63 for degree in self.degrees):
+            raise GraphError("Expected degrees from 0 on, got others.")
 
     @property
     def width(self) -> int:
@@ -106,7 +122,7 @@ class FeatureRule:
         if self.source == "degree":
             degree = _degrees(K)
             known = torch.tensor(self.degrees)
-            return torch.eye(len(known))[(degree[:, None] - known).abs().argmin(dim=1)]
+            return _one_hot((degree[:, None] - known).abs().argmin(dim=1), len(known))
         if self.source == "x":
             x = _stack(vertices)
             if x.shape[1] != len(self.columns):
@@ -197,7 +213,7 @@ def _learn(name: str, values: Any, needed: bool) -> Column | None:
         kinds = sorted(set(plain), key=lambda kind: (isinstance(kind, str), kind))
         if len(kinds) <= MAX_KINDS:
             return Column(name, tuple(kinds))
-    if all(isinstance(value, (int, float)) and math.isfinite(value) for value in plain):
+    if all(isinstance(value, (int, float)) and abs(value) <= LARGEST for value in plain):
         return _number(name, torch.tensor(plain, dtype=torch.float64))
     if needed:
         raise GraphError(
@@ -211,14 +227,14 @@ def _number(name: str, values: Tensor) -> Column:
     if len(values) == 0 or bool(((values == 0) | (values == 1)).all()):
         return Column(name)
     scale = float(values.std(correction=0))
-    return Column(name, mean=float(values.mean()), scale=scale if scale > 0 else 1.0)
+    return Column(name, mean=float(values.mean()), scale=scale if scale != 0 else 1.0)
 
 
 def _encode(column: Column, values: Any) -> Tensor:
     if not column.kinds:
         try:
             numbers = torch.as_tensor(values, dtype=torch.float64)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
             raise GraphError(
                 f"Expected numbers in the vertex attribute {column.name!r}, as in the fit, got "
                 f"{error}."
@@ -232,4 +248,8 @@ def _encode(column: Column, values: Any) -> Tensor:
         at = torch.tensor([number.get(value, len(number)) for value in plain], dtype=torch.int64)
     except TypeError as error:
         raise GraphError(f"Expected words or numbers in {column.name!r}, got {error}.") from error
-    return torch.eye(len(number) + 1, len(number))[at]
+    return _one_hot(at, len(number) + 1)[:, :-1]
+
+
+def _one_hot(at: Tensor, width: int) -> Tensor:
+    return torch.zeros(len(at), width).scatter_(1, at[:, None], 1.0)
