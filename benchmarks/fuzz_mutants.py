@@ -66,7 +66,7 @@ def mutate_json(text, rng):
             del value[key]
         elif kind == 1:
             other, name = spots[rng.integers(len(spots))]
-            value[key] = json.loads(json.dumps(other.get(name))) if name in other else None
+            value[key] = json.loads(json.dumps(other[name]))
         else:
             value[key] = VALUES[rng.integers(len(VALUES))]
     return json.dumps(found)

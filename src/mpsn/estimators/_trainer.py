@@ -168,7 +168,8 @@ def learn_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the classes among targets, sorted, and the number of each target's class."""
     try:
         y = column_or_1d(y)
-        check_classification_targets(y)
+        with np.errstate(invalid="ignore"):  # NaN, which is refused next
+            check_classification_targets(y)
     except ValueError as error:
         raise MPSNError(
             f"Expected targets y that are classes, got {error!s:.200} For numbers, use a regressor."
