@@ -14,6 +14,7 @@ Cases follow from ``--seed``, so ``--case READER:NUMBER`` repeats one.
 """
 
 import argparse
+import faulthandler
 import gc
 import math
 import multiprocessing
@@ -47,7 +48,9 @@ def mutant(reader, files, seed, name, number):
     from fuzz_mutants import mutate, mutate_archive, mutate_json
 
     rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
-    target = list(files)[0 if reader.kind == "zip" or name == "labels" else rng.integers(len(files))]
+    target = list(files)[
+        0 if reader.kind == "zip" or name == "labels" else rng.integers(len(files))
+    ]
     content, same = files[target], False
     kind = rng.integers(10)
     if kind == 0:
@@ -104,11 +107,12 @@ def judge(reader, folder, original, expected):
 
 def serve(pipe, folder, seed):
     """Work on cases until the pipe closes."""
+    faulthandler.enable()
     os.environ |= {"FUZZ_FOLDER": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
     os.environ.pop("MPSN_DATA", None)
     import torch
-    from fuzz_bombs import BOMBS
     from fuzz_readers import READERS
+    from fuzz_texts import BOMBS
 
     torch.set_num_threads(1)
     samples, originals = {}, {}
@@ -175,7 +179,8 @@ class Worker:
                 return self.pipe.recv()
             verdict = ("hang", f"no answer in {PATIENCE} s", 0, PATIENCE)
         except EOFError:
-            verdict = ("traceback", "the process died", 0, 0)
+            self.process.join()
+            verdict = ("traceback", f"the process died ({self.process.exitcode})", 0, 0)
         self.stop()
         return verdict
 
@@ -198,8 +203,8 @@ def run(cases, seed=0, workers=1):
 
 def choose(mutants):
     """Return all bombs, and at least so many mutants, spread over the readers."""
-    from fuzz_bombs import BOMBS
     from fuzz_readers import READERS
+    from fuzz_texts import BOMBS
 
     total = sum(reader.share for reader in READERS.values())
     cases = [(bomb.reader, name) for name, bomb in BOMBS.items()]
@@ -232,10 +237,11 @@ def main():
         print(f"{name:16} {', '.join(f'{n} {verdict}' for verdict, n in sorted(found.items()))}")
     bad = sum(verdict[0] not in SOUND for verdict in verdicts)
     bombs = sum(isinstance(case, str) for _, case in cases)
-    grown, seconds = (max(verdict[i] for verdict in verdicts) for i in (2, 3))
+    most, longest = (max(range(len(cases)), key=lambda n: verdicts[n][i]) for i in (2, 3))
     print(
         f"{len(cases) - bombs} mutants and {bombs} bombs: {bad} failures; at most "
-        f"{grown / 2**20:.0f} MiB and {seconds:.1f} s"
+        f"{verdicts[most][2] / 2**20:.0f} MiB ({':'.join(map(str, cases[most]))}) and "
+        f"{verdicts[longest][3]:.1f} s ({':'.join(map(str, cases[longest]))})"
     )
     return bad > 0
 

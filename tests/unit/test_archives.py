@@ -10,9 +10,9 @@ import networkx as nx
 import numpy as np
 import psutil
 import pytest
+from fuzz_mutants import archive_of
 
 import mpsn
-from fuzz_mutants import archive_of
 from mpsn._io import open_zip, read_arrays, read_json, read_member
 from mpsn.errors import UNREADABLE, FileError, MPSNError, TooLargeError
 
@@ -29,7 +29,9 @@ def zeros(method):
         ),
     }[method]
     content = press.compress(bytes(LARGE)) + press.flush()
-    return (b"\x09\x04\x05\x00\x5d\x00\x00\x10\x00" if method == zipfile.ZIP_LZMA else b"") + content
+    return (
+        b"\x09\x04\x05\x00\x5d\x00\x00\x10\x00" if method == zipfile.ZIP_LZMA else b""
+    ) + content
 
 
 def bomb(method, stated):
@@ -99,7 +101,7 @@ def test_what_is_beyond_the_stated_size_is_not_left_out_in_silence():
 
 def test_the_sum_over_all_members_is_bounded():
     parts = {str(i): bytes(2 << 20) for i in range(9)}
-    with pytest.raises(TooLargeError, match="got 18,874,368; .* without compression"):
+    with pytest.raises(TooLargeError, match=r"got 18,874,368; .* without compression"):
         open_zip(archive_of(parts, zipfile.ZIP_DEFLATED)).__enter__()
     with open_zip(archive_of(parts)) as archive:  # 18 MiB of 18 MiB
         assert len(archive.infolist()) == 9
@@ -111,7 +113,7 @@ def test_the_number_of_members_is_bounded(monkeypatch):
     monkeypatch.setattr("mpsn._io.MAX_MEMBERS", 3)
     with open_zip(archive_of(dict.fromkeys("abc", b""))):
         pass
-    with pytest.raises(TooLargeError, match="at most 3 files .*, got 4"):
+    with pytest.raises(TooLargeError, match=r"at most 3 files .*, got 4"):
         open_zip(archive_of(dict.fromkeys("abcd", b""))).__enter__()
 
 

@@ -49,7 +49,10 @@ def test_faults_are_found(tmp_path, monkeypatch, fault):
     if fault == "hang":
         monkeypatch.setattr(fuzz, "MOST_SECONDS", 1e-4)
     reader = Reader(dict, read)
-    assert fuzz.judge(reader, tmp_path, "same", "any" if fault in ("memory", "hang") else "same")[0] == fault
+    assert (
+        fuzz.judge(reader, tmp_path, "same", "any" if fault in ("memory", "hang") else "same")[0]
+        == fault
+    )
     if fault == "read":
         assert fuzz.judge(reader, tmp_path, "same", "refused")[0] == "wrong"
 
@@ -59,7 +62,5 @@ def test_cases_follow_from_the_seed():
 
     reader = READERS[".edgelist"]
     files = reader.sample()
-    one, two, other = (
-        fuzz.mutant(reader, files, seed, ".edgelist", 5)[0] for seed in (0, 0, 1)
-    )
+    one, two, other = (fuzz.mutant(reader, files, seed, ".edgelist", 5)[0] for seed in (0, 0, 1))
     assert one == two != other

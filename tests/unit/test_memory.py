@@ -26,7 +26,7 @@ def test_the_limit_of_the_address_space():
     try:
         assert before > 1.5 * GIB >= available_memory(CPU) > GIB
         assert SimplicialComplex.from_simplices([range(12)]).counts[1] == 66
-        with pytest.raises(TooLargeError, match="at most 1.5 GiB, got a simplex of 22 vertices"):
+        with pytest.raises(TooLargeError, match=r"at most 1\.5 GiB, got a simplex of 22 vertices"):
             SimplicialComplex.from_simplices([range(22)])
     finally:
         resource.setrlimit(resource.RLIMIT_AS, old)

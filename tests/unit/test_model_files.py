@@ -208,7 +208,9 @@ def test_weights_too_large_for_floats(saved, tmp_path):
         model.explain(nx.path_graph(3), target=0)
 
 
-@pytest.mark.parametrize(("key", "value"), [("scale", [0.0]), ("scale", [1e308]), ("mean", [1e300])])
+@pytest.mark.parametrize(
+    ("key", "value"), [("scale", [0.0]), ("scale", [1e308]), ("mean", [1e300])]
+)
 def test_targets_beyond_floats_in_a_file(tmp_path, key, value):
     graphs = [nx.path_graph(n) for n in (2, 3, 4, 5)]
     model = SimplicialRegressor(hidden=2, epochs=1, members=1, device="cpu")

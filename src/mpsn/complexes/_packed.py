@@ -265,8 +265,8 @@ def _encode(labels: object) -> object:
     if isinstance(labels, float) and isfinite(labels):
         return labels
     raise ComplexError(
-        f"Expected vertex labels that are finite numbers, strings or tuples of them, got {labels!r:.40}; "
-        f"rename them with replace(vertex_labels=...) before saving."
+        f"Expected vertex labels that are finite numbers, strings or tuples of them, got "
+        f"{labels!r:.40}; rename them with replace(vertex_labels=...) before saving."
     )
 
 
