@@ -163,6 +163,12 @@ def _array_bombs():
         "ptr_0.npy": _npy(np.array([0, 2**40, 2**41])),
         "y.npy": _npy(np.zeros(2)),
     }
+    BOMBS["dataset vertices-2^27"] = Bomb(
+        "dataset", member("dataset", "ptr_0.npy", _npy(np.array([0, 4, 2**27])))
+    )
+    BOMBS["model-flows vertices-2^27"] = Bomb(
+        "model-flows", member("model-flows", "complex.ptr_0.npy", _npy(np.array([0, 2**27])))
+    )
     for name, content in parts.items():
         BOMBS[f"dataset {name}"] = Bomb("dataset", member("dataset", name, content))
         name = f"complex.{name}"

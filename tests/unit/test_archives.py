@@ -165,3 +165,16 @@ def test_labels_of_vertices_that_cannot_be_read_again(tmp_path):
     K = mpsn.clique_complex(nx.path_graph(2)).replace(vertex_labels=[1.5, float("nan")])
     with pytest.raises(MPSNError, match="finite numbers"):
         mpsn.ComplexDataset([K]).save(tmp_path / "data.npz")
+
+
+def test_a_small_data_set_has_no_more_vertices_than_fit_to_it(tmp_path):
+    """Isolated vertices need no room in a file, but 24 bytes of memory each."""
+    path = tmp_path / "data.npz"
+    for many, fits in ((10**6, True), (10**7, False)):
+        meta = np.array('{"format": 1, "labels": null}')
+        np.savez(path, ptr_0=np.array([0, many]), meta=meta)
+        if fits:
+            assert mpsn.ComplexDataset.load(path).union.num_nodes == many
+        else:
+            with pytest.raises(FileError, match="at most 4194308 vertices"):
+                mpsn.ComplexDataset.load(path)

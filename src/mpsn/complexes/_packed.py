@@ -30,6 +30,7 @@ from mpsn.complexes.simplicial import SimplicialComplex
 from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError
 
 FORMAT = 1
+MAX_ISOLATED = 1 << 22  # vertices in a file beyond two for each number in it
 Index = slice | Sequence[int] | Tensor
 
 
@@ -219,6 +220,11 @@ def from_parts(
     counts = [int(ptr[0][-1]) if num_vertices is None else num_vertices, *map(len, faces)]
     if check:
         check_vertices(counts[0], ptr[0].device)
+        most = MAX_ISOLATED + 2 * sum(part.numel() for part in parts.values())
+        if counts[0] > most:
+            raise ComplexError(
+                f"Expected at most {most} vertices with so few cells and features, got {counts[0]}."
+            )
         check_face_tables(counts[0], faces)
         check_offsets(ptr, counts, faces)
         check_features(x, counts)
