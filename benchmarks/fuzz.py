@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 import zlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -115,6 +116,7 @@ def serve(pipe, folder, seed):
     from fuzz_texts import BOMBS
 
     torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
     samples, originals = {}, {}
     for name, reader in READERS.items():  # also compiles what is compiled when first used
         samples[name] = reader.sample()

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 import mpsn
 from mpsn.cli import app
+from mpsn.complexes._graphs import as_graph
 from mpsn.datasets import _files
 from mpsn.datasets._collections import read_collection
 from mpsn.datasets._sources import cache_folder, locate
@@ -82,7 +83,7 @@ WHOLE = (".graphml", ".json", ".gml", ".gexf")
 
 def read_graphs(path):
     with warnings.catch_warnings(action="ignore"):
-        graphs = mpsn.read_graphs(path)
+        graphs = [as_graph(graph) for graph in mpsn.read_graphs(path)]
         small = sum(graph.num_nodes for graph in graphs) < 10**5
         counts = mpsn.clique_complexes(graphs, 2).union.counts if small else None  # checks them
     return [(graph.num_nodes, graph.edge_index.tolist(), graph.labels) for graph in graphs], counts
@@ -167,9 +168,8 @@ TU = {
 
 
 def read_tu(path):
-    return [
-        (g.num_nodes, g.edge_index.tolist(), str(g.x), y) for _, g, y in read_collection([path])
-    ]
+    found = [(as_graph(graph), label) for _, graph, label in read_collection([path])]
+    return [(g.num_nodes, g.edge_index.tolist(), str(g.x), label) for g, label in found]
 
 
 def command(*words):
