@@ -1,7 +1,6 @@
 """The command that shows graphs, models and results."""
 
 import json
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ import typer
 
 from mpsn.cli._graphs import graphs_of, print_rows
 from mpsn.cli._output import AsJson, drawing, print_lines, print_table, visible
-from mpsn.errors import GraphError
+from mpsn.errors import UNREADABLE, GraphError, MPSNError
 
 
 def show(
@@ -46,10 +45,14 @@ def show(
 
 def _is_model(path: Path) -> bool:
     """Return whether a file is a model; graphs in an .npz are zip archives too."""
+    from mpsn._io import open_zip
+
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_zip(path) as archive:
             return "meta.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+    except MPSNError:
+        raise
+    except UNREADABLE:
         return False
 
 

@@ -4,6 +4,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
+from math import comb
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -13,9 +14,9 @@ from torch_geometric.data import Data
 
 from mpsn.complexes._checks import as_int
 from mpsn.complexes._graphs import CleanGraphs, clean_graphs
-from mpsn.complexes._memory import check_vertices
+from mpsn.complexes._memory import available_memory, check_vertices
 from mpsn.complexes.incidence import Incidence
-from mpsn.errors import ComplexError, LeftOut
+from mpsn.errors import ComplexError, LeftOut, TooLargeError
 
 if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
@@ -28,6 +29,9 @@ def from_simplices(
     simplices: Iterable[Collection[Hashable]], num_vertices: int | None = None
 ) -> "SimplicialComplex":
     """Build the complex of the given simplices and all their faces.
+
+    Refused, before it is built, where it would not fit into memory: a simplex of n vertices has
+    2^n - 1 faces.
 
     Args:
         simplices: Vertex lists of any sizes, in any order; duplicates are allowed. If the vertices
@@ -65,7 +69,7 @@ def from_simplices(
     check_vertices(n, torch.device("cpu"))
     if n <= largest:
         raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")
-    faces = close_under_faces(tables, max(tables, default=1))
+    faces = close_under_faces(tables, max(tables, default=1), n)
     ptr = [torch.tensor([0, m]) for m in (n, *map(len, faces))]
     return SimplicialComplex._of_tables(faces, ptr)
 
@@ -105,20 +109,59 @@ def _vertex_table(rows: list[Sequence[Any]]) -> Tensor:
     return table
 
 
-def close_under_faces(tables: dict[int, Tensor], size: int) -> list[Tensor]:
-    """Return the face tables of the closure of vertex tables, which are keyed by their width."""
+def close_under_faces(tables: dict[int, Tensor], size: int, n: int) -> list[Tensor]:
+    """Return the face tables of the closure of vertex tables, which are keyed by their width.
+
+    Vertices are below ``n``, and no table is wider than ``size``.
+    """
+    limit = available_memory(torch.device("cpu"))
+    least = min(size, 99)  # a lower bound that fits into a float
+    most = max((_room(comb(least, j + 1) * (j + 1), j) for j in range(1, least)), default=0)
+    _check_room(most, limit, f"a simplex of {size} vertices and all its faces")
     faces: list[Tensor] = []
     above = torch.zeros((0, size + 1), dtype=torch.int64)
     while size > 1:
+        given = tables.get(size, above[:0, :size])
+        many = len(given) + len(above) * (size + 1)
+        used = sum(8 * table.numel() for table in faces)
+        _check_room(used + _room(many, size), limit, f"{many} faces of {size} vertices")
         omit = torch.arange(size + 1)[:, None]
         kept = torch.arange(size) + (torch.arange(size) >= omit)  # (size + 1, size)
-        wanted = above[:, kept].reshape(-1, size)
-        given = tables.get(size, wanted[:0])
-        rows, at = torch.unique(torch.cat([given, wanted]), dim=0, return_inverse=True)
+        rows, at = unique_rows(torch.cat([given, above[:, kept].reshape(-1, size)]), n)
         faces.append(at[len(given) :].reshape(-1, size + 1))
         above, size = rows, size - 1
     faces.append(above.flip(1))  # the face of an edge that omits its first vertex is its second
     return faces[:0:-1]
+
+
+def _room(many: int, size: int) -> int:
+    """Return the bytes it takes to find the different ones among many rows of some size."""
+    return 8 * many * (2 * size + 8)
+
+
+def _check_room(need: int, limit: int, what: str) -> None:
+    if need > limit:
+        raise TooLargeError(
+            f"Expected simplices whose faces take at most {limit / 2**30:.3g} GiB, got {what}, "
+            f"which take at least {need / 2**30:.3g} GiB; give simplices of lower dimension."
+        )
+
+
+def unique_rows(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Return the different rows, ascending, and the position of each row among them.
+
+    Entries are from 0 to ``n - 1``. As many columns as fit become one number, which is far faster
+    than ``torch.unique(rows, dim=0)``.
+    """
+    key, bound = rows[:, 0], n
+    for column in rows.T[1:]:
+        if bound * n >= 1 << 63:
+            key, bound = torch.unique(key, return_inverse=True)[1], len(rows)
+        key, bound = key * n + column, bound * n
+    values, at = torch.unique(key, return_inverse=True)
+    out = rows.new_empty((len(values), rows.shape[1]))
+    out[at] = rows
+    return out, at
 
 
 def complex_of(

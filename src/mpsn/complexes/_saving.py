@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._io import atomic_write, read_arrays
+from mpsn._io import atomic_write, read_arrays, read_json
 from mpsn.complexes._checks import (
     as_index_table,
     check_features,
@@ -20,7 +21,7 @@ from mpsn.complexes._checks import (
     check_offsets,
     check_orientation,
 )
-from mpsn.complexes._memory import check_vertices
+from mpsn.complexes._memory import available_memory, check_vertices
 from mpsn.complexes._symmetries import reorient
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
 
 FORMAT = 1
+MAX_ISOLATED = 1 << 22  # vertices in a file beyond two for each number in it
 KINDS: "dict[str, type[Complex]]" = {}  # by name, filled as the classes are defined
 
 
@@ -59,8 +61,8 @@ def load(path: str | os.PathLike[str]) -> "Complex":
         True
     """
     try:
-        arrays = read_arrays(path)
-        meta = json.loads(str(arrays.pop("meta", "")))
+        arrays = read_arrays(path, available_memory(torch.device("cpu")))
+        meta = read_json(str(arrays.pop("meta", "")))
     except FileNotFoundError as error:
         raise FileError(f"Expected a dataset at {path}, found no file.") from error
     except TooLargeError:
@@ -143,6 +145,11 @@ def from_parts(
         n = len(incidences[-1])
     if check:
         check_vertices(n0, ptr[0].device)
+        most = MAX_ISOLATED + 2 * sum(part.numel() for part in parts.values())
+        if n0 > most:
+            raise ComplexError(
+                f"Expected at most {most} vertices with so few cells and features, got {n0}."
+            )
         incidences = list(kind._check(n0, incidences))
         counts = [n0, *map(len, incidences)]
         check_offsets(ptr, counts, incidences)
@@ -193,11 +200,13 @@ def _encode(labels: object) -> object:
         return [_encode(label) for label in labels]
     if isinstance(labels, np.generic):
         return labels.item()
-    if labels is None or isinstance(labels, (str, int, float)):
+    if labels is None or isinstance(labels, (str, int)):
+        return labels
+    if isinstance(labels, float) and isfinite(labels):
         return labels
     raise ComplexError(
-        f"Expected vertex labels that are numbers, strings or tuples of them, got {labels!r:.40}; "
-        f"rename them with replace(vertex_labels=...) before saving."
+        f"Expected vertex labels that are finite numbers, strings or tuples of them, got "
+        f"{labels!r:.40}; rename them with replace(vertex_labels=...) before saving."
     )
 
 

@@ -276,7 +276,7 @@ class Simplicial(BaseEstimator):
         out = build(cls, settings, "its settings")
         state = build(Learned, learned, "its state")
         check_settings(out, "members", "epochs", "batch_size", "patience")
-        check_sizes(out, tensors, "members", "layers", "max_dim")
+        check_sizes(tensors, out.members * out.layers * (out.max_dim + 1), out.hidden)
         if len(state.histories) != out.members:
             raise FileError(f"expected {out.members} histories, got {len(state.histories)}")
         if any(bool(run.valid) != bool(state.validation) for run in state.histories):

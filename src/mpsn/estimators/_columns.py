@@ -1,5 +1,6 @@
 """How one column of values becomes features: as a number, or as one of several kinds."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -42,6 +43,13 @@ class Column:
     scale: float = 1.0
     missing: bool = False
     nearest: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mean) and 0 <= self.scale < math.inf):
+            raise GraphError(
+                f"Expected numbers of finite mean and deviation in {self.name!r:.40}, got "
+                f"{self.mean:.3g} and {self.scale:.3g}; use other units, or leave it out."
+            )
 
     @property
     def width(self) -> int:

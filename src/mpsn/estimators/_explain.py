@@ -11,6 +11,7 @@ from torch import Tensor
 from mpsn.complexes import collate
 from mpsn.complexes.complex import Complex
 from mpsn.errors import MPSNError
+from mpsn.estimators._trainer import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,6 +78,7 @@ def explain(
     if method not in methods:
         raise MPSNError(f"Expected method 'gradient' or 'leave_out', got {method!r}.")
     score, parts = methods[method](model.eval(), K, output)
+    check_finite(torch.cat([torch.tensor([score]), *(part.cpu() for part in parts)]))
     return Explanation(K.to("cpu"), [part.cpu() for part in parts], name, score, method)
 
 

@@ -15,6 +15,7 @@ from mpsn.estimators._given import Notes, Tables
 Kind = Literal["number", "category"]
 Wanted = str | Sequence[str] | Mapping[str, Kind]
 
+MAX_WIDTH = 1 << 16  # of the features of a cell
 MAX_DEGREES = 128  # different degrees up to which they are one-hot encoded
 STRUCTURE = ("constant", "degree", "out_degree", "both_ways", "multiplicity")
 CELLS = ("vertices", "edges", "triangles")
@@ -45,6 +46,10 @@ class Encoding:
     steady: bool = False
     constant: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if max(self.widths) > MAX_WIDTH:
+            raise GraphError(f"Expected at most {MAX_WIDTH} features, got {max(self.widths)}.")
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -155,7 +155,7 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
     def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, None]:
         try:
             numbers = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise MPSNError(f"Expected numbers as targets y, got {error}.") from error
         if numbers.ndim not in (1, 2) or not np.isfinite(numbers).all():
             raise MPSNError(
@@ -164,8 +164,9 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
             )
         flat = numbers.ndim == 1
         numbers = numbers.reshape(len(numbers), -1)
-        mean, scale = numbers.mean(axis=0), numbers.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # Numbers refuses infinity
+            mean, scale = numbers.mean(axis=0), numbers.std(axis=0)
+        scale = np.where(scale == 0, 1.0, scale)
         targets = Numbers(tuple(mean.tolist()), tuple(scale.tolist()), flat)
         return targets, torch.from_numpy(((numbers - mean) / scale).astype(np.float32)), None
 

@@ -156,16 +156,34 @@ def check_settings(estimator: Any, *counts: str) -> None:
 
 
 def outputs(network: torch.nn.Module, forward: Forward, index: Tensor, batch_size: int) -> Tensor:
-    """Return the outputs for some positions, without dropout and gradients."""
+    """Return the outputs for some positions, without dropout and gradients; they are finite."""
     network.eval()
+    size = min(4 * batch_size, max(1, len(index)))
     with torch.no_grad():
-        return torch.cat([forward(network, part) for part in torch.split(index, 4 * batch_size)])
+        found = torch.cat([forward(network, part) for part in torch.split(index, size)])
+    check_finite(found)
+    return found
+
+
+def check_finite(outputs: Tensor) -> None:
+    """Refuse outputs of a network that are no numbers."""
+    if not bool(outputs.isfinite().all()):
+        raise MPSNError(
+            "Expected finite outputs of the network, got NaN or infinity; its weights or the "
+            "features are too large: scale the features, or use a smaller learning_rate."
+        )
 
 
 def learn_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the classes among targets, sorted, and the number of each target's class."""
-    y = column_or_1d(y)
-    check_classification_targets(y)
+    try:
+        y = column_or_1d(y)
+        with np.errstate(invalid="ignore"):  # NaN, which is refused next
+            check_classification_targets(y)
+    except ValueError as error:
+        raise MPSNError(
+            f"Expected targets y that are classes, got {error!s:.200} For numbers, use a regressor."
+        ) from error
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise MPSNError(f"Expected at least two classes in y, got only {classes[0]!r}.")
