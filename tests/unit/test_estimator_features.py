@@ -289,7 +289,7 @@ def test_features_of_triangles_are_used():
         lifted = [mpsn.lift_features(K.replace(x=K.x[:1]), how) for K in Ks]
         assert [features(fitted(lifted), k) for k in (1, 2)] == [[], []]
     deep = mpsn.clique_complex(nx.complete_graph(5), max_dim=3)
-    said(lambda: fitted([deep] * 4), "simplices of higher dimension (20): max_dim is 2")
+    said(lambda: fitted([deep] * 4), "cells of higher dimension (20): max_dim is 2")
 
 
 def test_codes_of_every_dimension_are_kinds():
