@@ -10,7 +10,7 @@ import pytest
 import torch
 from side_by_side import best
 
-from mpsn import ring_complexes
+from mpsn import ring_complex, ring_complexes
 from mpsn.complexes import Incidence
 
 
@@ -37,25 +37,37 @@ def gnp(count, n=20, p=0.2, seed=0):
     return [(torch.from_numpy(edges), n) for edges in kept]
 
 
+def together(graphs):
+    """One graph with the given ones as components, as in a PyG batch."""
+    starts = np.cumsum([0, *(n for _, n in graphs)])
+    edges = [edges + int(start) for (edges, _), start in zip(graphs, starts, strict=False)]
+    return torch.cat(edges, dim=1), int(starts[-1])
+
+
 @pytest.mark.parametrize(
-    ("graphs", "longest", "goal"), [(molecules, 18, 100), (lambda: gnp(1000), 6, 50)]
+    ("graphs", "longest", "goals"),
+    [(molecules, 18, (50, 100)), (lambda: gnp(1000), 6, (50, 50))],
+    ids=["molecules", "random"],
 )
-def test_rings_against_networkx(faster, graphs, longest, goal):
-    """From edges to the packed complexes; networkx gets its graphs ready-made."""
-    ours = graphs()
+@pytest.mark.parametrize("batched", [False, True], ids=["list", "batch"])
+def test_rings_against_networkx(faster, graphs, longest, goals, batched):
+    """From edges to the complexes; networkx gets its own graphs ready-made."""
+    items = graphs()
     theirs = []
-    for edges, n in ours:
+    for edges, n in items:
         graph = nx.empty_graph(n)
         graph.add_edges_from(edges.T.tolist())
         theirs.append(graph)
+    union = together(items)
 
     def networkx():
         return sum(1 for graph in theirs for _ in nx.chordless_cycles(graph, length_bound=longest))
 
-    assert ring_complexes(ours, longest).union.count(2) == networkx()
-    faster(
-        lambda: ring_complexes(ours, longest), {"networkx": networkx}, goal=goal, others_rounds=1
-    )
+    def ours():
+        return ring_complex(union, longest) if batched else ring_complexes(items, longest).union
+
+    assert ours().count(2) == networkx()
+    faster(ours, {"networkx": networkx}, goal=goals[batched], rounds=9, others_rounds=1)
 
 
 SUMS = ["boundary", "coboundary", "upper", "lower", "upper_messages", "lower_messages"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -15,28 +15,41 @@ from mpsn.cli._output import AsJson, drawing, print_table
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
+    from mpsn.complexes import ComplexDataset
     from mpsn.complexes._graphs import Graph
 
 
 def lift(
     file: Annotated[Path, typer.Argument(help="graph6, sparse6, edge list, GraphML or .npz.")],
     max_dim: Annotated[
-        int | None, typer.Option(help="Largest dimension of a simplex. Defaults to all cliques.")
+        int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
     ] = None,
+    how: Annotated[
+        Literal["cliques", "rings", "cubes"],
+        typer.Option(help="What becomes a cell; rings are 2-cells, with cliques above them."),
+    ] = "cliques",
+    max_ring: Annotated[
+        int, typer.Option(help="Largest number of vertices of a ring, for --how rings.")
+    ] = 6,
     as_json: AsJson = False,
 ) -> None:
-    """Lift the graphs of a file to their clique complexes, and count simplices and holes.
+    """Lift the graphs of a file to complexes, and count cells and holes.
 
-    Prints, for each graph, the number of simplices of each dimension in its clique complex, its
-    Euler number and its Betti numbers (components, loops, voids, ...), and the time to lift all.
+    Prints, for each graph, the number of cells of each dimension in its clique complex (or its
+    complex of rings or cubes), its Euler number and its Betti numbers (components, loops, voids,
+    ...), and the time to lift all.
 
     Example: mpsn lift graphs.g6 --max-dim 3
     """
-    from mpsn import clique_complexes, read_graphs
+    from mpsn import clique_complexes, cube_complexes, read_graphs, ring_complexes
 
     graphs = read_graphs(file)
     start = time.perf_counter()
-    lifted = clique_complexes(graphs, max_dim)
+    lifted: ComplexDataset[Any]
+    if how == "rings":
+        lifted = ring_complexes(graphs, max_ring, max_dim)
+    else:
+        lifted = (cube_complexes if how == "cubes" else clique_complexes)(graphs, max_dim)
     seconds = time.perf_counter() - start
     with Console(stderr=True).status("counting holes"):
         rows = [

@@ -84,6 +84,13 @@ def as_graph(graph: object) -> Graph:
 
 
 def _edge_index(edge_index: object) -> Tensor:
+    if (
+        isinstance(edge_index, Tensor)
+        and edge_index.dtype is torch.int64
+        and edge_index.dim() == 2
+        and edge_index.size(0) == 2
+    ):
+        return edge_index
     if not isinstance(edge_index, Tensor):
         try:
             array = np.asarray(edge_index)
@@ -123,10 +130,9 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
     stay. The features of an edge are those of its first listing.
     """
     read = [as_graph(graph) for graph in graphs]
-    sizes = [graph.edge_index.shape[1] for graph in read]
-    nodes = [graph.num_nodes for graph in read]
-    tensors = [(g.edge_index, g.x, g.edge_attr, g.y) for g in read]
-    devices = {t.device for part in tensors for t in part if t is not None}
+    lists, nodes, x, attrs, y, _ = zip(*read, strict=True) if read else ((),) * 6
+    sizes = [ends.shape[1] for ends in lists]
+    devices = {t.device for column in (lists, x, attrs, y) for t in column if t is not None}
     if len(devices) > 1:
         raise GraphError(f"Expected all graphs on one device, got {sorted(map(str, devices))}.")
     where = torch.device(device) if device else next(iter(devices), torch.device("cpu"))
@@ -137,28 +143,28 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
     if not read:
         nothing = torch.zeros((0, 2), dtype=torch.int64, device=where)
         return CleanGraphs(nothing, ptr.to(where), (), None)
-    ends = torch.cat([graph.edge_index for graph in read], dim=1).to(where, torch.int64)
+    ends = torch.cat(lists, dim=1).to(where, torch.int64)
     ptr = ptr.to(where)
-    limit: Tensor | int = nodes[0]
-    if len(read) > 1:
-        many = torch.tensor(sizes, device=where)
-        owner = torch.repeat_interleave(many, output_size=ends.shape[1])
-        limit = torch.tensor(nodes, device=where)[owner]
-    outside = (ends < 0) | (ends >= limit)
-    if bool(outside.any()):
-        _refuse_ends(outside, read)
-    if len(read) > 1:
+    if where.type == "cpu":
+        bad = _shift(ends.numpy(), np.array(sizes), np.array(nodes))
+    else:
+        owner = torch.repeat_interleave(
+            torch.tensor(sizes, device=where), output_size=ends.shape[1]
+        )
+        outside = ((ends < 0) | (ends >= ptr.diff()[owner])).any(dim=0)
+        bad = int(outside.nonzero()[0]) if bool(outside.any()) else -1
         ends = ends + ptr[owner]
+    if bad >= 0:
+        _refuse_ends(bad, read)
     _check_data(read)
-    wanted = any(graph.edge_attr is not None for graph in read)
+    wanted = any(attr is not None for attr in attrs)
     if wanted or where.type != "cpu":
         edges, first, same = _clean_by_sort(ends, sum(nodes), wanted)
         return CleanGraphs(edges, ptr, read, first, same)
     return CleanGraphs(torch.from_numpy(_clean(ends.numpy(), sum(nodes))), ptr, read, None)
 
 
-def _refuse_ends(outside: Tensor, graphs: Sequence[Graph]) -> None:
-    column = int(outside.any(dim=0).nonzero()[0])
+def _refuse_ends(column: int, graphs: Sequence[Graph]) -> None:
     ends = list(accumulate(graph.edge_index.shape[1] for graph in graphs))
     number = bisect_right(ends, column)
     graph = graphs[number]
@@ -199,6 +205,21 @@ def _clean_by_sort(
     else:
         key = torch.unique(key)
     return torch.stack([key // max(n, 1), key % max(n, 1)], dim=1), earliest, same
+
+
+@numba.njit(cache=True, nogil=True)
+def _shift(ends: NDArray[np.int64], sizes: NDArray[np.int64], nodes: NDArray[np.int64]) -> int:
+    """Number the vertices of all graphs through, in place; return the first invalid edge, or -1."""
+    e, first = 0, 0
+    for graph in range(len(sizes)):
+        for _ in range(sizes[graph]):
+            for side in range(2):
+                if not 0 <= ends[side, e] < nodes[graph]:
+                    return e
+                ends[side, e] += first
+            e += 1
+        first += nodes[graph]
+    return -1
 
 
 @numba.njit(cache=True, nogil=True)
