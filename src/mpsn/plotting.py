@@ -51,9 +51,8 @@ def draw_complex(
         paint = _shade(values, K)
     ax = ax or plt.subplots()[1]
     face, ptr = K.incidence(2).face.tolist(), K.incidence(2).offsets.tolist()
-    rings: list[nx.Graph[int]]
-    rings = [nx.Graph([ends[e] for e in face[i:j]]) for i, j in pairwise(ptr)]
-    polygons = [points[list(nx.dfs_preorder_nodes(ring))] for ring in rings]
+    around: list[nx.Graph[int]] = [nx.Graph([ends[e] for e in face[i:j]]) for i, j in pairwise(ptr)]
+    polygons = [points[list(nx.dfs_preorder_nodes(ring))] for ring in around]
     ax.add_collection(PolyCollection(polygons, facecolors=paint[2], alpha=0.35, zorder=1))
     ax.add_collection(
         LineCollection([points[pair] for pair in ends], colors=paint[1], linewidths=1.4, zorder=2)

@@ -378,3 +378,17 @@ def test_lifts_by_function_and_complexes_of_all_kinds(tmp_path):
 def test_bad_lifts(lift, message):
     with pytest.raises(GraphError, match=message):
         SimplicialClassifier(lift=lift, **QUICK).fit(RINGS, SIZES)
+
+
+def test_flows_on_squares_are_saved_with_their_complex(tmp_path):
+    K = mpsn.cubical_complex(torch.ones(3, 3), mask=torch.arange(9).view(3, 3) != 4).bare()
+    K = K.flip({1: torch.arange(K.count(1)) % 3 == 0})
+    around = K.harmonic_basis(1)[:, 0].numpy()
+    noise = np.random.default_rng(0).normal(scale=0.05, size=(40, K.count(1)))
+    flows = noise + np.outer(np.arange(40) % 2, around)
+    model = EdgeFlowClassifier(K, epochs=15, device="cpu").fit(flows, np.arange(40) % 2)
+    assert model.score(flows, np.arange(40) % 2) > 0.9
+    model.save(tmp_path / "model.mpsn")
+    same = load(tmp_path / "model.mpsn")
+    assert same.complex == K
+    np.testing.assert_allclose(same.predict_proba(flows), model.predict_proba(flows), rtol=1e-5)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from matplotlib import pyplot as plt
 
-from mpsn import SimplicialComplex, clique_complex, clique_complexes
+from mpsn import CellComplex, SimplicialComplex, clique_complex, clique_complexes
 from mpsn.errors import ComplexError
 from mpsn.plotting import draw_complex, draw_stable_colors
 
@@ -79,3 +79,15 @@ def test_components_do_not_overlap():
     one, two = points[:3], points[3:]
     apart = (one.max(0) < two.min(0)) | (two.max(0) < one.min(0))
     assert apart.any()
+
+
+def test_draws_rings_and_squares_as_polygons():
+    edges = [[0, 2], [2, 1], [1, 3], [3, 0]]  # 0, 2, 1, 3 in this order around the square
+    K = CellComplex.from_boundaries(4, [edges, [[2, 0, 1, 3]]])
+    points = torch.tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    polygons, lines, _ = draw_complex(K, positions=points, values=[None, None, [1.0]]).collections
+    (path,) = polygons.get_paths()
+    corners = path.vertices[:4]
+    steps = abs(corners - torch.tensor(corners).roll(1, 0).numpy()).sum(axis=1)
+    assert steps.tolist() == [1.0] * 4  # along the sides, never across
+    assert len(lines.get_segments()) == 4

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mpsn
 from mpsn import SimplicialComplex, nn
@@ -14,6 +16,7 @@ from mpsn.testing import (
     assert_orientation_invariant,
     assert_permutation_equivariant,
 )
+from mpsn.testing._symmetry import _code
 
 
 def test_it_shows_the_counterexample():
@@ -130,3 +133,23 @@ def test_the_kit_needs_no_hypothesis():
         "from mpsn.testing import assert_permutation_equivariant"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("kind", ["simplicial", "cell", "cubical"])
+@settings(max_examples=20)
+@given(data=st.data())
+def test_counterexamples_of_all_kinds_can_be_pasted(kind, data):
+    K = data.draw(mpsn.testing.complexes(max_vertices=6, features=1, oriented=True, kind=kind))
+    names = {"SimplicialComplex": SimplicialComplex, "mpsn": mpsn, "torch": torch}
+    assert eval(_code(K), names) == K
+
+
+@pytest.mark.parametrize("kind", ["simplicial", "cell", "cubical"])
+@pytest.mark.parametrize("dim", [1, 3])
+def test_the_small_complexes_of_all_kinds_catch_errors(kind, dim):
+    with pytest.raises(AssertionError, match="but it fails on"):
+        assert_orientation_equivariant(lambda K, h: h.relu(), in_channels=1, dim=dim, kind=kind)
+    with pytest.raises(AssertionError, match="but it fails on"):
+        assert_permutation_equivariant(
+            lambda K, xs: [*xs[:-1], xs[-1].cumsum(0)], in_channels=1, max_dim=dim, kind=kind
+        )

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes import CellComplex, CubicalComplex, SimplicialComplex
 from mpsn.complexes._saving import from_parts, to_parts
 from mpsn.errors import ComplexError, FileError, MPSNError
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
@@ -35,6 +35,7 @@ class Learned:
     classes: tuple[bool | int | float | str, ...]
     history: History
     validation: int
+    kind: str = "SimplicialComplex"
 
 
 class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
@@ -68,7 +69,7 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        complex: SimplicialComplex,
+        complex: SimplicialComplex | CellComplex | CubicalComplex,
         *,
         hidden: int = 32,
         layers: int = 4,
@@ -167,7 +168,8 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model and its complex to one file: arrays and JSON, no pickle."""
         check_is_fitted(self, "model_")
-        learned = Learned(self.classes_.tolist(), self.history_, self.n_validation_)
+        kind = self.complex._kind.__name__
+        learned = Learned(self.classes_.tolist(), self.history_, self.n_validation_, kind)
         parts = to_parts(self.complex.bare())
         tensors = {f"complex.{name}": part for name, part in parts.items()}
         tensors |= {f"model.{name}": part for name, part in self.model_.state_dict().items()}
@@ -188,13 +190,13 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
             if kind not in parts:
                 raise FileError(f"expected weights and a complex, got {name!r:.40}")
             parts[kind][rest] = tensor
+        state = build(Learned, learned, "its state")
         try:
-            K = from_parts(parts["complex"], {})
+            K = from_parts(parts["complex"], {"kind": state.kind})
         except (ValueError, LookupError, RuntimeError) as error:
             raise FileError(f"expected a complex, got {error}") from error
         given = settings if isinstance(settings, dict) else {}
         out = build(cls, {**given, "complex": K}, "its settings")
-        state = build(Learned, learned, "its state")
         out.classes_, out.history_ = np.array(state.classes), state.history
         out.n_validation_, out.n_features_in_ = state.validation, K.count(1)
         check_settings(out, "epochs", "batch_size", "patience")

@@ -5,11 +5,11 @@ import math
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes import Complex
 from mpsn.errors import ComplexError
 
 
-def laplacian_coordinates(K: SimplicialComplex, number: int) -> Tensor:
+def laplacian_coordinates(K: Complex, number: int) -> Tensor:
     """Return coordinates of the vertices, (n_0, number) float64, from the graph Laplacian.
 
     Eigenvectors of :math:`L_0` for its smallest positive eigenvalues, scaled to mean square 1 and
