@@ -61,7 +61,8 @@ def _zeros(method):
     elif method == BZIP2:
         press = bz2.BZ2Compressor()
     else:
-        press = lzma.LZMACompressor(lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA1}])
+        fast = [{"id": lzma.FILTER_LZMA1, "preset": 0}]
+        press = lzma.LZMACompressor(lzma.FORMAT_RAW, filters=fast)
     crc = 0
     for _ in range(many):
         crc = zlib.crc32(chunk, crc)
