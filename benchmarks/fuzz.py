@@ -179,6 +179,7 @@ class Worker:
         try:
             if self.pipe.poll(PATIENCE):
                 return self.pipe.recv()
+            self.process.kill()
             verdict = ("hang", f"no answer in {PATIENCE} s", 0, PATIENCE)
         except EOFError:
             self.process.join()

@@ -61,7 +61,8 @@ def _zeros(method):
     elif method == BZIP2:
         press = bz2.BZ2Compressor()
     else:
-        press = lzma.LZMACompressor(lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA1}])
+        fast = [{"id": lzma.FILTER_LZMA1, "preset": 0}]
+        press = lzma.LZMACompressor(lzma.FORMAT_RAW, filters=fast)
     crc = 0
     for _ in range(many):
         crc = zlib.crc32(chunk, crc)
@@ -163,11 +164,11 @@ def _array_bombs():
         "ptr_0.npy": _npy(np.array([0, 2**40, 2**41])),
         "y.npy": _npy(np.zeros(2)),
     }
-    BOMBS["dataset vertices-2^27"] = Bomb(
-        "dataset", member("dataset", "ptr_0.npy", _npy(np.array([0, 4, 2**27])))
+    BOMBS["dataset vertices-2^26"] = Bomb(
+        "dataset", member("dataset", "ptr_0.npy", _npy(np.array([0, 4, 2**26])))
     )
-    BOMBS["model-flows vertices-2^27"] = Bomb(
-        "model-flows", member("model-flows", "complex.ptr_0.npy", _npy(np.array([0, 2**27])))
+    BOMBS["model-flows vertices-2^26"] = Bomb(
+        "model-flows", member("model-flows", "complex.ptr_0.npy", _npy(np.array([0, 2**26])))
     )
     for name, content in parts.items():
         BOMBS[f"dataset {name}"] = Bomb("dataset", member("dataset", name, content))

@@ -321,9 +321,7 @@ READERS: dict[str, Reader] = {
         _of("grid.toml", b"hidden = [8, 16]\nlr = [0.01]\ndropout = [0.0, 0.5]\nlayers = [2]\n"),
         lambda folder: read_grid(folder / "grid.toml"),
     ),
-    "records": Reader(
-        _records, lambda folder: command("show", folder / "runs", "--json"), "json", True
-    ),
+    "records": Reader(_records, lambda folder: command("show", folder / "runs", "--json"), "json"),
     "report": Reader(
         _records,
         lambda folder: len(command("report", folder / "runs", "-o", folder / "page.html")),

@@ -11,9 +11,11 @@ import numpy as np
 import psutil
 import pytest
 from fuzz_mutants import archive_of
+from typer.testing import CliRunner
 
 import mpsn
 from mpsn._io import open_zip, read_arrays, read_json, read_member
+from mpsn.cli import app
 from mpsn.errors import UNREADABLE, FileError, MPSNError, TooLargeError
 
 LARGE = 60 << 20  # bytes of zeros; no reader may unpack them
@@ -129,6 +131,7 @@ def test_rare_archives_are_refused(tmp_path, name, value):
     for read in (mpsn.read_graphs, mpsn.ComplexDataset.load, mpsn.estimators.load):
         with pytest.raises(FileError):
             read(path)
+    assert isinstance(CliRunner().invoke(app, ["show", str(path)]).exception, FileError)
 
 
 @pytest.mark.parametrize("shape", [(2**70,), (0, 2**70), (0, 2**62, 2**62), (0,) * 65])

@@ -23,7 +23,7 @@ KERNELS = [WLKernel(), WLKernel(0), WLKernel(None), SWLKernel(), SWLKernel(None,
 KERNELS += [SWLKernel(lift="cliques+rings", max_dim=None), SWLKernel(lift=mpsn.clique_complex)]
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: str(kernel).split(" at ")[0])
 def test_transform_repeats_fit_transform(kernel):
     features = clone(kernel).fit_transform(GRAPHS)
     fitted = clone(kernel).fit(GRAPHS)

@@ -31,7 +31,8 @@ def cells(K: "Complex", k: int) -> tuple[Tensor, Tensor]:
     """
     n, B = max(K.num_nodes, 1), K.incidence(k)
     if k == 0:
-        return torch.arange(K.num_nodes, device=K.device), torch.arange(n + 1, device=K.device)
+        ptr = torch.arange(K.num_nodes + 1, device=K.device)
+        return ptr[:-1], ptr
     vertex, ptr = cells(K, k - 1)
     entry, at = ranges(ptr[B.face], ptr.diff()[B.face])
     key = torch.unique(B.cell[entry] * n + vertex[at])

@@ -5,7 +5,6 @@ import math
 import os
 import re
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,12 +16,12 @@ import networkx as nx
 import torch
 from torch_geometric.data import Data, Dataset
 
-from mpsn._io import BoundedFile
+from mpsn._io import open_zip
 from mpsn.complexes._objects import find_ends
 from mpsn.datasets._files import ENDINGS, MAX_PARSED, check_file, graph_suffix, iter_graphs
 from mpsn.datasets._tu_graphs import split_raw
 from mpsn.datasets._tu_raw import parse, read_members
-from mpsn.errors import UNREADABLE, FileError, LeftOut, did_you_mean
+from mpsn.errors import UNREADABLE, FileError, LeftOut, MPSNError, did_you_mean
 
 MAX_LABEL = 1000  # characters: numpy gives every label of an array the room of the longest
 Item = tuple[str, Any, Any]  # name, graph, label or None
@@ -292,8 +291,10 @@ def _tu_name(path: Path) -> str | None:
         names = [found.name for place in places for found in path.glob(place)]
     elif path.suffix == ".zip":
         try:
-            with BoundedFile(path) as file, zipfile.ZipFile(file) as archive:
+            with open_zip(path) as archive:
                 names = [name.rsplit("/", 1)[-1] for name in archive.namelist()]
+        except MPSNError:
+            raise
         except UNREADABLE as error:
             raise FileError(f"Expected a zip file at {path}, got {error}.") from error
         if not any(name.endswith("_A.txt") for name in names):

@@ -13,7 +13,14 @@ from mpsn.datasets._limits import Limit
 from mpsn.errors import GraphError
 
 XML_ERRORS = (expat.ExpatError, SyntaxError)
-LIBRARY_ERRORS = (nx.NetworkXException, LookupError, TypeError, AttributeError, ArithmeticError)
+LIBRARY_ERRORS = (
+    nx.NetworkXException,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+)
 
 
 class _Whole(io.BytesIO):

@@ -2,15 +2,19 @@
 
 import hashlib
 import os
+import time
 import urllib.request
 from collections.abc import Callable
 from http.client import HTTPException, IncompleteRead
 from pathlib import Path
+from typing import IO
 
 from mpsn._io import atomic_write
 from mpsn.errors import FileError
 
 MAX_BYTES = 1 << 28  # of a download
+MAX_WORK = 5.0  # seconds of processor time for one; they are few unless its pieces are tiny
+SLOWEST = 1 << 12  # bytes per second of a download, after the first ten seconds
 
 
 class MissingDataError(FileError):
@@ -65,14 +69,25 @@ def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> Path | Non
 def _download(name: str, url: str) -> bytes:
     try:
         with urllib.request.urlopen(url, timeout=60) as answer:
-            content: bytes = answer.read(MAX_BYTES + 1)
+            content = _read(answer)
             if missing := getattr(answer, "length", None):  # that read(size) says nothing about
                 raise IncompleteRead(content, missing)
         if len(content) > MAX_BYTES:
             raise OSError(f"more than {MAX_BYTES:,} bytes")
         return content
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:  # the last for redirects to no address
         raise MissingDataError(
             f"Expected to download {url}, got {error}; download it on another machine and put it "
             f"at DIR/{name}, then pass data=DIR or set MPSN_DATA=DIR."
         ) from error
+
+
+def _read(answer: IO[bytes]) -> bytes:
+    """Read a body up to one byte more than allowed; give up on one that comes in tiny pieces."""
+    content, start, work = bytearray(), time.monotonic(), time.process_time()
+    while len(content) <= MAX_BYTES and (piece := answer.read(1 << 14)):
+        content += piece
+        slow = len(content) < SLOWEST * (time.monotonic() - start - 10)
+        if slow or time.process_time() - work > MAX_WORK:
+            raise TimeoutError(f"only {len(content):,} bytes in {time.monotonic() - start:.0f} s")
+    return bytes(content)

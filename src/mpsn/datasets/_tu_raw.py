@@ -11,9 +11,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from mpsn._io import BoundedFile, check_member
-from mpsn.datasets._limits import unpack_limit
-from mpsn.errors import UNREADABLE, FileError
+from mpsn._io import open_zip, read_member
+from mpsn.errors import UNREADABLE, FileError, MPSNError
 
 MAX_BYTES = 1 << 29  # of all files of a set; those of the largest of the six take some 200 MB
 MIXED = "the files are incomplete or belong to different data sets"
@@ -54,7 +53,7 @@ def read_members(
 
     They lie at the top, in ``NAME`` or in ``NAME/raw``. Nothing else is read, and nothing is
     unpacked to the disk. Files of more than ``max_bytes`` in all are refused before they are
-    unpacked, and so are zip files that unpack to more than 25 times their size.
+    unpacked; see :func:`mpsn._io.open_zip` for zip files.
     """
     where = "the download" if isinstance(source, bytes) else str(source)
     found: dict[str, bytes] = {}
@@ -65,15 +64,11 @@ def read_members(
                     found[part] = content
                     max_bytes -= len(content)
         else:
-            size = len(source) if isinstance(source, bytes) else source.stat().st_size
-            max_bytes = min(max_bytes, unpack_limit(size))
-            file = BytesIO(source) if isinstance(source, bytes) else BoundedFile(source)
-            with file, zipfile.ZipFile(file) as archive:
+            with open_zip(source, max_bytes) as archive:
                 for part in (*needed, *optional):
-                    if (content := _from_zip(archive, name, part, max_bytes)) is not None:
+                    if (content := _from_zip(archive, name, part)) is not None:
                         found[part] = content
-                        max_bytes -= len(content)
-    except FileError:
+    except MPSNError:
         raise
     except UNREADABLE as error:
         raise FileError(
@@ -108,21 +103,10 @@ def _from_folder(folder: Path, name: str, part: str, most: int) -> bytes | None:
     return None
 
 
-def _from_zip(file: zipfile.ZipFile, name: str, part: str, most: int) -> bytes | None:
+def _from_zip(file: zipfile.ZipFile, name: str, part: str) -> bytes | None:
     listed = set(file.namelist())
-    for place in _places(name, part):
-        if place in listed:
-            member = file.getinfo(place)
-            check_member(member, name)
-            _check_size(name, place, member.file_size, most)
-            with file.open(member) as opened:
-                content = opened.read(member.file_size + 1)
-            if len(content) != member.file_size:
-                raise FileError(
-                    f"Expected {place} of {member.file_size:,} bytes, got another size."
-                )
-            return content
-    return None
+    place = next((place for place in _places(name, part) if place in listed), None)
+    return None if place is None else read_member(file, file.getinfo(place))
 
 
 def _check_size(name: str, place: str, size: int, most: int) -> None:
