@@ -9,6 +9,7 @@ seconds later. In the end the same command runs to its end, and gives what it gi
 import argparse
 import json
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,11 +63,12 @@ def kill_often(
         whole = time.perf_counter() - start
         lost = stray = orphans = killed = 0
         before: dict[str, object] = {}
-        for _ in range(kills):
+        while killed < kills:
             victim = psutil.Popen([*MPSN, *command(hit)], **QUIET)
             with suppress(psutil.TimeoutExpired, subprocess.TimeoutExpired):
                 victim.wait(timeout=rng.uniform(0, whole))
-            if victim.poll() is None:
+            ended = victim.poll() is not None
+            if not ended:
                 killed += 1
                 children = victim.children(recursive=True)
                 victim.kill()
@@ -76,14 +78,14 @@ def kill_often(
             lost += sum(now.get(path) != content for path, content in before.items())
             stray += len(list(hit.rglob("*.part")))
             before = now
-            if not rng.randrange(10):  # so that there is something to write again
-                for path in hit.rglob("*.json"):
-                    path.unlink()
-                before = found(hit)
+            if ended:  # so that there is something to do again
+                shutil.rmtree(hit)
+                hit.mkdir()
+                before = {}
         subprocess.run([*MPSN, *command(hit)], check=True, **QUIET)
         same = found(hit) == found(calm)
         print(
-            f"{name}: {killed} of {kills} killed while running, {lost} files lost or changed, "
+            f"{name}: {killed} kills, {lost} files lost or changed, "
             f"{stray} parts left, {orphans} processes left after 2 s; in the end "
             f"{'the same as' if same else 'NOT the same as'} undisturbed"
         )
