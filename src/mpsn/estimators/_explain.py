@@ -81,7 +81,7 @@ def _gradient(
 ) -> tuple[float, list[Tensor]]:
     """Gradient times input: the features of every simplex count as inputs of their own."""
     xs = [x.detach().clone().requires_grad_() for x in K.x if x is not None]
-    score = model(K, xs)[0, output]
+    score = model.networks(K, xs)[0, output]
     grads = torch.autograd.grad(score, xs, allow_unused=True)
     parts = [
         torch.zeros(len(x), device=x.device) if g is None else (x * g).sum(dim=1).detach()

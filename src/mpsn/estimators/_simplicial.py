@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Tensor
 
@@ -68,6 +69,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         hidden: int = 32,
         layers: int = 2,
         members: int = 3,
+        kernel: bool | None = None,
         readout: Literal["sum", "mean"] = "sum",
         dropout: float = 0.5,
         epochs: int = 100,
@@ -90,13 +92,20 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         found = torch.from_numpy(numbers)
         return Classes(tuple(self.classes_.tolist()), sizes), found, found
 
+    def _weights(self, y: Tensor) -> dict[int, float] | None:
+        if self.class_weight is None:
+            return None
+        names = self.classes_[y.cpu().numpy()]
+        found = compute_class_weight(self.class_weight, classes=self.classes_, y=names)
+        return dict(enumerate(found.tolist()))
+
     def _loss(self, y: Tensor) -> Any:
-        weight = None
-        if self.class_weight is not None:
-            names = self.classes_[y.cpu().numpy()]
-            found = compute_class_weight(self.class_weight, classes=self.classes_, y=names)
-            weight = torch.tensor(found, dtype=torch.float32, device=y.device)
+        found = self._weights(y)
+        weight = found and torch.tensor(list(found.values()), device=y.device)
         return torch.nn.CrossEntropyLoss(weight)
+
+    def _score(self, outputs: Tensor, y: Tensor) -> float:
+        return float((outputs.argmax(dim=1) == y).double().mean())
 
     def predict_proba(self, graphs: Iterable[object]) -> NDArray[np.float32]:
         """Return probabilities (graphs, classes), in the order of ``classes_``."""
@@ -160,6 +169,9 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
 
     def _loss(self, y: Tensor) -> Any:
         return torch.nn.MSELoss()
+
+    def _score(self, outputs: Tensor, y: Tensor) -> float:
+        return float(r2_score(y.numpy(), outputs.numpy()))
 
     def predict(self, graphs: Iterable[object]) -> NDArray[np.float64]:
         """Return a number, or a row of numbers, for each graph."""
