@@ -26,7 +26,7 @@ from mpsn.estimators._kernel import ColorSum, blend, find_colors
 from mpsn.estimators._progress import Resume
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
 from mpsn.estimators._targets import Targets
-from mpsn.estimators._threads import OneThread
+from mpsn.estimators._threads import SerialBLAS, serially
 from mpsn.estimators._trainer import (
     Forward,
     History,
@@ -148,7 +148,7 @@ class Simplicial(BaseEstimator):
                 f"{len(targets)} targets."
             )
         self.targets_, numbers, classes = self._learn(targets)
-        data, self.features_ = prepare(graphs, self.max_dim, wanted=self.features)
+        data, self.features_ = serially(prepare, graphs, self.max_dim, wanted=self.features)
         self.n_features_in_ = self.features_.width
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
         if resume is not None:
@@ -162,7 +162,7 @@ class Simplicial(BaseEstimator):
             Split(*(at.cpu() for at in trainer.split(y_here, classes, i)))
             for i in range(len(members) or self.members)
         ]
-        self._blend(data, numbers, splits, members, forward_on(here))
+        serially(self._blend, data, numbers, splits, members, forward_on(here))
         self.model_ = self.model_.eval().to(trainer.device)
         return self
 
@@ -193,7 +193,7 @@ class Simplicial(BaseEstimator):
         if self.kernel is False:
             self.model_ = Ensemble(networks)
         else:
-            with OneThread():
+            with SerialBLAS():
                 K, given = data.union.to("cpu"), self.features_.source in ("x", "attributes")
                 kernel = find_colors(K, self.max_dim, self.targets_.width, given)
                 table = kernel.table(K)

@@ -1,44 +1,57 @@
-"""Networks trained side by side, one thread each: small steps gain nothing from more."""
+"""One thread: small steps are faster so, and results do not depend on how many there are."""
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from threadpoolctl import threadpool_limits
 
 
-class OneThread:
-    """Run BLAS on one thread inside the block, and torch in the threads started by it.
+LOCK = threading.Lock()
+T = TypeVar("T")
 
-    Small steps are faster so, and results do not depend on the number of threads. Blocks may
-    overlap in several threads; the last one restores what was before.
+
+def serial_worker() -> ThreadPoolExecutor:
+    """Return an executor of one thread in which torch uses no others; all else keeps its threads."""
+    pool = ThreadPoolExecutor(1)
+    with LOCK:
+        before = torch.get_num_threads()
+        pool.submit(_one_thread).result()
+        torch.set_num_threads(before)  # for threads yet to come
+    return pool
+
+
+def serially(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Return what a function returns in a thread in which torch uses no others."""
+    with serial_worker() as pool:
+        return pool.submit(function, *arguments, **options).result()
+
+
+def _one_thread() -> None:
+    torch.get_num_threads()  # else a later call sets the number of all threads again
+    torch.set_num_threads(1)
+
+
+class SerialBLAS:
+    """Limit BLAS to one thread inside the block.
+
+    The limit is that of the process: blocks may overlap in several threads, and the last one to
+    end restores what was before.
     """
 
-    _lock, _users = threading.Lock(), 0
-    _limits: Any = None
-    threads = 1
-    """The number of threads outside."""
+    _users: ClassVar[int] = 0
+    _limits: ClassVar[Any] = None
 
-    def __enter__(self) -> int:
-        """Return the number of threads outside."""
-        kind = type(self)
-        with kind._lock:
-            if kind._users == 0:
-                kind.threads = torch.get_num_threads()
-                kind._limits = threadpool_limits(1, user_api="blas")
-            kind._users += 1
-            return kind.threads
+    def __enter__(self) -> None:
+        with LOCK:
+            if SerialBLAS._users == 0:
+                SerialBLAS._limits = threadpool_limits(1, user_api="blas")
+            SerialBLAS._users += 1
 
     def __exit__(self, *_: object) -> None:
-        kind = type(self)
-        with kind._lock:
-            kind._users -= 1
-            torch.set_num_threads(kind.threads)
-            if kind._users == 0:
-                kind._limits.restore_original_limits()
-
-    @staticmethod
-    def start() -> None:
-        """Set up a thread; to be called first in each."""
-        torch.get_num_threads()  # so that no later call takes the number of all threads
-        torch.set_num_threads(1)
+        with LOCK:
+            SerialBLAS._users -= 1
+            if SerialBLAS._users == 0:
+                SerialBLAS._limits.restore_original_limits()

@@ -4,7 +4,7 @@ import contextlib
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from mpsn.errors import FileError, MPSNError
 from mpsn.estimators._progress import Progress, Resume
-from mpsn.estimators._threads import OneThread
+from mpsn.estimators._threads import serial_worker
 from mpsn.nn.readout import ComplexReadout
 from mpsn.training._device import OwnRandomness, pick_device
 from mpsn.training._loop import EarlyStopping, fit
@@ -98,24 +98,22 @@ class Trainer:
         """Train networks until the loss on samples held out has not fallen for some epochs.
 
         The weights of the best epoch are kept; without samples held out, those of the last. On a
-        CPU the networks are trained side by side, each on one thread. After Ctrl-C, the networks
-        that have finished an epoch are returned as they are, with a warning.
+        CPU one thread is used, whatever the number that torch has. After Ctrl-C, the networks that
+        have finished an epoch are returned, with a warning.
         """
 
         def run(member: int) -> Member | None:
             return self._train(make, forward, loss, y, self.split(y, classes, member), member)
 
-        with OneThread() as threads:
-            workers = min(members, threads) if self.device.type == "cpu" else 1
-            with ThreadPoolExecutor(workers, initializer=OneThread.start) as pool:
-                futures = [pool.submit(run, member) for member in range(members)]
-                interrupted = False
-                try:
-                    wait(futures, return_when="FIRST_EXCEPTION")
-                except KeyboardInterrupt:
-                    interrupted = True
-                self._stop.set()
-                found = [future.result() for future in futures]
+        with serial_worker() as pool:
+            futures = [pool.submit(run, member) for member in range(members)]
+            interrupted = False
+            try:
+                wait(futures, return_when="FIRST_EXCEPTION")
+            except KeyboardInterrupt:
+                interrupted = True
+            self._stop.set()
+            found = [future.result() for future in futures]
         trained = [member for member in found if member is not None]
         if interrupted:
             if not trained:

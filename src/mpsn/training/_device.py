@@ -51,7 +51,11 @@ class OwnRandomness(TorchFunctionMode):
         True
     """
 
-    DRAWS = frozenset({torch.Tensor.uniform_, torch.Tensor.normal_})
+    DRAWS = frozenset(
+        {torch.Tensor.uniform_, torch.Tensor.normal_}
+        | {getattr(torch.nn.init, f"{kind}uniform_") for kind in ("", "kaiming_", "xavier_")}
+        | {getattr(torch.nn.init, f"{kind}normal_") for kind in ("", "kaiming_", "xavier_")}
+    )
 
     def __init__(self, seed: int, device: torch.device) -> None:
         super().__init__()
@@ -66,7 +70,8 @@ class OwnRandomness(TorchFunctionMode):
         """Call a function of torch; what draws random numbers gets a generator."""
         kwargs = kwargs or {}
         if func in self.DRAWS:
-            kwargs["generator"] = self.generators[args[0].device.type]
+            where = (args[0] if args else kwargs["tensor"]).device.type
+            kwargs["generator"] = self.generators[where]
         return func(*args, **kwargs)
 
     @contextmanager
