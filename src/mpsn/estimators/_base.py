@@ -71,7 +71,7 @@ class Simplicial(BaseEstimator):
         dropout: float = 0.0,
         epochs: int = 100,
         batch_size: int = 64,
-        learning_rate: float = 0.003,
+        learning_rate: float = 0.005,
         patience: int = 15,
         validation: float = 0.1,
         device: str = "auto",
@@ -154,9 +154,17 @@ class Simplicial(BaseEstimator):
         if resume is not None:
             trainer.resume = Resume(Path(resume), self._key(data, numbers))
         here, y_here = data.to(trainer.device), numbers.to(trainer.device)
-        members = [] if self.kernel else trainer.train(
-            lambda: SIN(self._config()), forward_on(here), self._loss(y_here), y_here, classes,
-            self.members,
+        members = (
+            []
+            if self.kernel
+            else trainer.train(
+                lambda: SIN(self._config()),
+                forward_on(here),
+                self._loss(y_here),
+                y_here,
+                classes,
+                self.members,
+            )
         )
         splits = [
             Split(*(at.cpu() for at in trainer.split(y_here, classes, i)))
@@ -282,8 +290,10 @@ class Simplicial(BaseEstimator):
             )
             kept = ", ".join(str(run.best + 1) for run in runs)
             why = "too few graphs" if self.validation else "validation=0"
-            best = f"best on {held} other graphs held out each time" if held else (
-                f"the last; none held out: {why}"
+            best = (
+                f"best on {held} other graphs held out each time"
+                if held
+                else (f"the last; none held out: {why}")
             )
             lines.append(f"  training         kept epoch {kept}, {best}")
         if self.kernel is not False:
@@ -342,7 +352,9 @@ class Simplicial(BaseEstimator):
         out.n_graphs_, out.counts_, out.n_validation_ = state.graphs, state.counts, state.validation
         out.scores_, width = state.scores, out.targets_.width
         parts = {name: t for name, t in tensors.items() if name.startswith("kernel.")}
-        kernel = ColorSum(out.max_dim, {name[7:]: t for name, t in parts.items()}) if parts else None
+        kernel = (
+            ColorSum(out.max_dim, {name[7:]: t for name, t in parts.items()}) if parts else None
+        )
         if (kernel is None) != (state.share == 0) or (kernel and kernel.bias.shape != (width,)):
             raise FileError("expected the weights of a kernel if it has a share")
         with torch.device("meta"):

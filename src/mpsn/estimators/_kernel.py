@@ -96,9 +96,7 @@ def refine(K: SimplicialComplex, colored: bool, palette: Palette) -> tuple[Any, 
     return swl(one, initial=start, rounds=ROUNDS, palette=palette).colors  # type: ignore[arg-type]
 
 
-def find_colors(
-    K: SimplicialComplex, max_dim: int, out_channels: int, colored: bool
-) -> ColorSum:
+def find_colors(K: SimplicialComplex, max_dim: int, out_channels: int, colored: bool) -> ColorSum:
     """Return a sum, still of zeros, over the colors of the complexes of a fit.
 
     If ``colored``, vertices start with their features as colors, unless those are too many.

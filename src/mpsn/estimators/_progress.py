@@ -48,9 +48,7 @@ class Progress:
             return
         parts = {"now": self.network.state_dict(), "best": self.stopping.weights}
         parts["random"] = {kind: g.get_state() for kind, g in self.generators.items()}
-        parts |= {
-            f"adam{i}": state for i, state in self.optimizer.state_dict()["state"].items()
-        }
+        parts |= {f"adam{i}": state for i, state in self.optimizer.state_dict()["state"].items()}
         tensors = {f"{k}.{name}": t for k, part in parts.items() for name, t in part.items()}
         state = {"key": self.key, "losses": losses, "finished": finished}
         write_model(self.path, ModelFile("Progress", state, tensors))

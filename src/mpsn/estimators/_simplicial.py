@@ -74,7 +74,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         dropout: float = 0.5,
         epochs: int = 100,
         batch_size: int = 64,
-        learning_rate: float = 0.003,
+        learning_rate: float = 0.005,
         patience: int = 15,
         validation: float = 0.1,
         class_weight: str | Mapping[Any, float] | None = None,

@@ -50,14 +50,18 @@ class Palette:
         ``ptr[i + 1]``; ``places`` (colors, 2) the round and the dimension of each.
         """
         rows = {
-            color: (place, key) for place, table in self._tables.items() for key, color in table.items()
+            color: (place, key)
+            for place, table in self._tables.items()
+            for key, color in table.items()
         }
         kept = [rows[color] for color in colors.tolist()]
         keys = b"".join(key for _, key in kept)  # type: ignore[misc]
         sizes = torch.tensor([len(key) for _, key in kept], dtype=torch.int64)  # type: ignore[arg-type]
         return {
             "colors": colors,
-            "keys": torch.frombuffer(bytearray(keys), dtype=torch.uint8) if keys else sizes.byte()[:0],
+            "keys": torch.frombuffer(bytearray(keys), dtype=torch.uint8)
+            if keys
+            else sizes.byte()[:0],
             "ptr": torch.nn.functional.pad(sizes.cumsum(0), (1, 0)),
             "places": torch.tensor([place for place, _ in kept], dtype=torch.int64).reshape(-1, 2),
         }
