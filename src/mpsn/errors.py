@@ -50,6 +50,10 @@ class MissingPackageError(MPSNError, ImportError):
     """An optional package that is needed here and not installed."""
 
 
+class TrainingInterrupted(UserWarning):
+    """Training that was interrupted; the best model so far is kept."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the known names closest to ``name``, or an empty string.
 

@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike, NDArray
 
 from mpsn.complexes import SimplicialComplex
@@ -37,7 +39,7 @@ def draw_complex(
             Defaults to a spring layout of each component.
         colors: For dimensions 0, 1, 2: the index of a color for each simplex, (n_k,), or None.
         values: For dimensions 0, 1, 2: a number for each simplex, (n_k,), or None, instead of
-            colors; drawn from blue (negative) to red (positive), on one scale.
+            colors; drawn from blue (negative) to red (positive), on one scale with a color bar.
     """
     if positions is None:
         graph: nx.Graph[int] = nx.Graph(K.simplices(1).tolist())
@@ -45,9 +47,10 @@ def draw_complex(
         positions = _layout(graph)
     points = _points(positions, K.num_nodes)
     paint = [_paint(colors[k] if k < len(colors) else None, k, K.count(k)) for k in range(3)]
-    if values:
-        paint = _shade(values, K)
     ax = ax or plt.subplots()[1]
+    if values:
+        paint, scale = _shade(values, K)
+        ax.figure.colorbar(scale, ax=ax, shrink=0.8)
     triangles, edges = (points[K.simplices(k).cpu().numpy()] for k in (2, 1))
     ax.add_collection(PolyCollection(list(triangles), facecolors=paint[2], alpha=0.35, zorder=1))
     ax.add_collection(LineCollection(list(edges), colors=paint[1], linewidths=1.4, zorder=2))
@@ -145,8 +148,10 @@ def _paint(numbers: Any, k: int, n: int) -> Any:
     return plt.get_cmap("tab20")(numbers.astype(int) % 20)
 
 
-def _shade(values: Sequence[ArrayLike | None], K: SimplicialComplex) -> list[Any]:
-    """Return colors for numbers, scaled by the largest magnitude of them all."""
+def _shade(
+    values: Sequence[ArrayLike | None], K: SimplicialComplex
+) -> tuple[list[Any], ScalarMappable]:
+    """Return colors for numbers, scaled by the largest magnitude of them all, and the scale."""
     rows = [
         np.zeros(K.count(k)) if row is None else np.asarray(to_numpy(row), dtype=float)
         for k, row in enumerate([*values, *[None] * (3 - len(values))])
@@ -158,4 +163,5 @@ def _shade(values: Sequence[ArrayLike | None], K: SimplicialComplex) -> list[Any
                 f"{row.shape}."
             )
     largest = max((float(np.abs(row).max()) for row in rows if row.size), default=0.0) or 1.0
-    return [plt.get_cmap("coolwarm")(0.5 + row / (2 * largest)) for row in rows[:3]]
+    scale = ScalarMappable(Normalize(-largest, largest), "coolwarm")
+    return [scale.to_rgba(row) for row in rows[:3]], scale

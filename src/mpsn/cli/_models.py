@@ -3,9 +3,12 @@
 import csv
 import json
 import sys
+import warnings
+from collections import Counter
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from mpsn.cli._output import AsJson
-from mpsn.errors import FileError, GraphError
+from mpsn.errors import FileError, GraphError, TrainingInterrupted
 
 if TYPE_CHECKING:
     from mpsn.datasets._collections import GraphCollection, Item
@@ -42,7 +45,23 @@ def fit(
     labels: Labels = None,
     regress: Annotated[bool, typer.Option(help="Predict numbers, not classes.")] = False,
     max_dim: Annotated[int, typer.Option(help="Largest dimension of a simplex.")] = 2,
+    hidden: Annotated[int, typer.Option(min=1, help="Width of the networks' layers.")] = 32,
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
+    patience: Annotated[
+        int, typer.Option(min=1, help="Epochs without a better loss after which training stops.")
+    ] = 15,
+    kernel: Annotated[
+        bool | None,
+        typer.Option(
+            help="The SWL kernel alone, or networks alone. Defaults to both.", show_default=False
+        ),
+    ] = None,
+    class_weight: Annotated[
+        str | None, typer.Option(help="balanced: rare classes count as much as others.")
+    ] = None,
+    cv: Annotated[
+        int | None, typer.Option(min=2, help="Also measure by cross-validation in so many folds.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     unsafe_pickle: Unsafe = False,
@@ -52,7 +71,9 @@ def fit(
 
     DATA is one of: two or more folders of graph files (GraphML, graph6, JSON, ...), one per class;
     one folder of graph files with a CSV of labels in it; a file of many graphs; a zip file or
-    folder of the TU collection. Some of the graphs are held out to decide when to stop.
+    folder of the TU collection. Some of the graphs are held out to decide when to stop, and to say
+    how good the model is, beside simpler ones. Ctrl-C keeps the best model so far; the same command
+    goes on where an earlier one was interrupted or killed.
 
     Example: mpsn fit cats/ dogs/ --out model.mpsn
 
@@ -60,6 +81,7 @@ def fit(
     """
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
+    from mpsn.estimators._progress import forget
 
     if not out.parent.is_dir():
         raise FileError(
@@ -73,16 +95,33 @@ def fit(
             f"Expected classes as labels, got {len(set(y))} different ones for {len(y)} graphs; "
             f"add --regress to predict numbers."
         )
-    kind = SimplicialRegressor if regress else SimplicialClassifier
-    model = kind(
+    if class_weight is not None and (regress or class_weight != "balanced"):
+        raise GraphError(
+            f"Expected --class-weight balanced, for classes, got {class_weight!r:.40}."
+        )
+    settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
+    model = (SimplicialRegressor if regress else SimplicialClassifier)(
         max_dim=max_dim,
+        hidden=hidden,
         epochs=epochs,
+        patience=patience,
+        kernel=kernel,
         device=device,
         random_state=seed,
-        verbose=sys.stderr.isatty(),
+        **settings,
     )
-    model.fit(graphs, y)
+    folds = _cross_validate(model, graphs, y, cv) if cv else {}
+    model.set_params(verbose=sys.stderr.isatty())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.fit(graphs, y, resume=out)
+    for warning in said:
+        print(f"note: {warning.message}", file=sys.stderr)
     model.save(out)
+    if any(warning.category is TrainingInterrupted for warning in said):
+        print("run the same command again to go on", file=sys.stderr)
+    else:
+        forget(out, model.members)
     if as_json:
         runs = model.histories_
         values: dict[str, Any] = {
@@ -92,11 +131,45 @@ def fit(
             "features": model.features_.describe(),
             "epochs": [len(run.train) for run in runs],
             "validation_loss": [run.valid[run.best] for run in runs if run.valid],
+            "metric": model.targets_.metric,
+            "held_out": model.scores_,
+            "cross_validation": folds,
         }
         print(json.dumps(values))
         return
     print(model.summary())
+    if folds:
+        print(f"  {model.targets_.metric} in {cv} folds of cross-validation")
+    for name, scores in folds.items():
+        print(f"    {name:<15}{fmean(scores):.3f} ± {pstdev(scores):.3f}")
     print(f"saved: {out}")
+
+
+def _cross_validate(model: Any, graphs: list[Any], y: list[Any], folds: int) -> dict[str, Any]:
+    """Return the scores of a model, of the kernel alone, and of a guess, fold by fold."""
+    from sklearn.base import clone, is_regressor
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    regress = is_regressor(model)
+    fewest = len(y) if regress else min(Counter(y).values())
+    if folds > fewest:
+        what = "graphs" if regress else "graphs of each class"
+        raise GraphError(f"Expected at least {folds} {what} for --cv {folds}, got {fewest}.")
+    cut = (KFold if regress else StratifiedKFold)(folds, shuffle=True, random_state=0)
+    models = {"this model": model, "SWL kernel": clone(model).set_params(kernel=True)}
+    models["mean" if regress else "majority class"] = (
+        DummyRegressor() if regress else DummyClassifier()
+    )
+    scores: dict[str, list[float]] = {name: [] for name in models}
+    with Console(stderr=True).status("cross-validation") as status:
+        for i, (train, test) in enumerate(cut.split(graphs, y)):
+            status.update(f"cross-validation: fold {i + 1} of {folds}")
+            for name, one in models.items():
+                one = clone(one).fit([graphs[j] for j in train], [y[j] for j in train])
+                found = one.score([graphs[j] for j in test], [y[j] for j in test])
+                scores[name].append(float(found))
+    return scores
 
 
 def _with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:

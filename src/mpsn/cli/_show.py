@@ -89,13 +89,17 @@ def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool)
     parts = explanation.by_dimension
     if as_json:
         top = [{"vertices": v, "contribution": c} for v, c in explanation.top()]
-        found = {"target": explanation.target, "output": explanation.output}
+        kept = ("target", "output", "runner_up", "margin", "features")
+        found = {name: getattr(explanation, name) for name in kept}
         print(json.dumps({**found, "dimensions": parts, "simplices": top}, default=str))
         return
-    print(f"prediction: {explanation.target} (output {explanation.output:.4g})")
+    print(f"prediction: {explanation}")
     rows = [(f"all of dimension {k}", f"{value:+.4g}") for k, value in enumerate(parts)]
     rows += [(" ".join(map(str, v)), f"{value:+.4g}") for v, value in explanation.top()]
-    print_table("contributions", ("simplex", "contribution"), rows, figures=[plot])
+    rows += [(name, f"{value:+.4g}") for name, value in list(explanation.features.items())[:10]]
+    unit = "number" if explanation.margin is None else "probability"
+    columns = ("simplex or feature", f"contribution to the {unit}")
+    print_table("contributions", columns, rows, figures=[plot])
 
 
 def _show_runs(folder: Path, as_json: bool) -> None:

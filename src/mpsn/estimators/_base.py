@@ -19,7 +19,7 @@ from mpsn.complexes import ComplexDataset
 from mpsn.complexes._packed import to_parts
 from mpsn.errors import FileError, GraphError
 from mpsn.estimators._ensemble import Ensemble
-from mpsn.estimators._explain import Explanation, explain
+from mpsn.estimators._explain import Explanation, Units, explain
 from mpsn.estimators._features import FeatureRule
 from mpsn.estimators._inputs import check_many, chunks, prepare, targets_of, vertex_names
 from mpsn.estimators._kernel import ColorSum, blend, find_colors
@@ -57,6 +57,8 @@ class Learned:
 
 class Simplicial(BaseEstimator):
     """A trained SIN on lifted graphs; subclasses define the targets."""
+
+    model_: Ensemble
 
     def __init__(
         self,
@@ -112,8 +114,12 @@ class Simplicial(BaseEstimator):
         return None
 
     @abstractmethod
-    def _target(self, graph: object, target: object) -> tuple[int, str]:
-        """Return the number of the output to explain, and its name."""
+    def _target(self, rows: Tensor, target: object) -> tuple[int, str, str | None, float | None]:
+        """Return the number and name of the output to explain, the runner-up, and the margin."""
+
+    @abstractmethod
+    def _units(self, output: int) -> Units:
+        """Return the function from outputs (C, G) to numbers (C,) in the user's units."""
 
     @abstractmethod
     def _adopt(self, targets: Targets) -> None:
@@ -252,12 +258,15 @@ class Simplicial(BaseEstimator):
     ) -> Explanation:
         """Return how much each simplex of a graph contributed to its prediction.
 
+        Contributions are parts of the probability, or of the number predicted.
+
         Args:
             graph: A graph of any kind that :meth:`predict` takes.
             target: The class, or the number of the output, to explain. Defaults to the class
                 predicted, or output 0.
-            method: ``"gradient"`` for gradient times input, which is fast; ``"leave_out"`` for how
-                much the output falls when the simplex, and all it is a face of, are removed.
+            method: ``"gradient"`` for gradient times input (of the kernel: the weights of colors),
+                which is fast; ``"leave_out"`` for how much the prediction falls when the simplex, and
+                all it is a face of, are removed.
 
         Returns:
             The contributions per simplex, which can be drawn; see :class:`Explanation`.
@@ -267,8 +276,14 @@ class Simplicial(BaseEstimator):
         if (names := vertex_names(graph)) is not None:
             K = K.replace(vertex_labels=names)
         where = self.model_.device
-        output, name = self._target(graph, target)
-        return explain(self.model_, K.to(where), output, name, method)
+        K = K.to(where)
+        with torch.no_grad():
+            rows = self.model_(K)
+        output, name, runner_up, margin = self._target(rows, target)
+        units = self._units(output)
+        parts, features = explain(self.model_, K, units, self.features_.names, method)
+        value = float(units(rows))
+        return Explanation(K.to("cpu"), parts, features, name, value, runner_up, margin, method)
 
     def summary(self) -> str:
         """Return a description of the data, the network and its training."""
@@ -285,8 +300,8 @@ class Simplicial(BaseEstimator):
         if runs:
             size = sum(p.numel() for p in self.model_.parameters())
             lines.append(
-                f"  network          {len(runs)} times SIN, averaged; {self.layers} layers of width "
-                f"{self.hidden}, {self.readout} over simplices, {size:,} parameters"
+                f"  network          {len(runs)} times SIN, averaged; {self.layers} layers of "
+                f"width {self.hidden}, {self.readout} over simplices, {size:,} parameters"
             )
             kept = ", ".join(str(run.best + 1) for run in runs)
             why = "too few graphs" if self.validation else "validation=0"

@@ -31,7 +31,8 @@ class Ensemble(torch.nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the model is."""
-        return next(iter(self.state_dict().values())).device
+        first: Tensor = next(iter(self.state_dict().values()))
+        return first.device
 
     def networks(self, K: SimplicialComplex, *xs: object) -> Tensor | None:
         """Return the mean of the networks' outputs, None without networks."""

@@ -1,39 +1,56 @@
 """Which simplices contribute to a prediction."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex, collate
 from mpsn.errors import MPSNError
+from mpsn.estimators._ensemble import Ensemble
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Units = Callable[[Tensor], Tensor]
 MAX_SIMPLICES = 1 << 20  # in a batch of complexes with one simplex left out
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """How much each simplex contributed to an output of a model.
+    """How much each simplex contributed to a prediction, in the units of the prediction.
 
     Attributes:
-        complex: The complex of the graph.
+        complex: The complex of the graph; ``vertex_labels`` are the user's names.
         contributions: Per dimension, a number for each simplex, (n_k,): positive for the target,
             negative against it.
+        features: What each feature contributed, over all simplices, by the gradient; what the SWL
+            kernel contributed is under its name.
         target: The class or output that is explained.
-        output: The network's output for it (for a class, before the softmax).
+        output: The probability of the class, or the number predicted.
+        runner_up: The most probable other class, None for numbers.
+        margin: By how much the class is more probable than that, None for numbers.
         method: The method of attribution.
     """
 
     complex: SimplicialComplex
     contributions: list[Tensor]
+    features: dict[str, float]
     target: str
     output: float
+    runner_up: str | None
+    margin: float | None
     method: str
+
+    def __str__(self) -> str:
+        if self.margin is None:
+            return f"{self.target}: {self.output:.4g}"
+        return (
+            f"{self.target}, probability {self.output:.3f}, {self.margin:+.3f} from "
+            f"{self.runner_up}"
+        )
 
     @property
     def by_dimension(self) -> list[float]:
@@ -53,48 +70,71 @@ class Explanation:
         return sorted(rows, key=lambda row: -abs(row[1]))[:many]
 
     def draw(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the complex, red where it contributes to the target, blue where against it."""
+        """Draw the complex, red where it contributes to the target, blue where against it.
+
+        The color bar is in the units of the prediction.
+        """
         from mpsn.plotting import draw_complex
 
         ax = draw_complex(self.complex, ax, values=self.contributions)
-        ax.set_title(f"contributions for {self.target} (red) and against (blue)")
+        unit = "number" if self.margin is None else "probability"
+        ax.figure.axes[-1].set_ylabel(f"contribution to the {unit}")
+        ax.set_title(str(self))
         return ax
 
 
 def explain(
-    model: torch.nn.Module,
-    K: SimplicialComplex,
-    output: int,
-    name: str,
-    method: Literal["gradient", "leave_out"],
-) -> Explanation:
-    """Attribute an output of a network on one complex to its simplices."""
-    methods = {"gradient": _gradient, "leave_out": _leave_out}
-    if method not in methods:
+    model: Ensemble, K: SimplicialComplex, units: Units, names: Sequence[str], method: str
+) -> tuple[list[Tensor], dict[str, float]]:
+    """Attribute a prediction for one complex to its simplices and features.
+
+    Args:
+        model: The networks and the kernel.
+        K: The complex.
+        units: From outputs (C, G) to the numbers (C,) to explain.
+        names: The names of the features.
+        method: ``"gradient"`` or ``"leave_out"``.
+    """
+    if method not in ("gradient", "leave_out"):
         raise MPSNError(f"Expected method 'gradient' or 'leave_out', got {method!r}.")
-    score, parts = methods[method](model.eval(), K, output)
-    return Explanation(K.to("cpu"), [part.cpu() for part in parts], name, score, method)
+    parts, features = _gradient(model.eval(), K, units, names)
+    if method == "leave_out":
+        parts = _leave_out(model, K, units)
+    return [part.cpu() for part in parts], features
 
 
 def _gradient(
-    model: torch.nn.Module, K: SimplicialComplex, output: int
-) -> tuple[float, list[Tensor]]:
-    """Gradient times input: the features of every simplex count as inputs of their own."""
+    model: Ensemble, K: SimplicialComplex, units: Units, names: Sequence[str]
+) -> tuple[list[Tensor], dict[str, float]]:
+    """Gradient times input: features of every simplex are inputs, and its share of the kernel."""
     xs = [x.detach().clone().requires_grad_() for x in K.x if x is not None]
-    score = model.networks(K, xs)[0, output]
-    grads = torch.autograd.grad(score, xs, allow_unused=True)
-    parts = [
-        torch.zeros(len(x), device=x.device) if g is None else (x * g).sum(dim=1).detach()
-        for x, g in zip(xs, grads, strict=True)
-    ]
-    return float(score.detach()), parts[: max(1, K.dim + 1)]
+    networks, kernel = model.networks(K, xs), None
+    cells = model.kernel.cells(K) if model.kernel is not None else []
+    if model.kernel is not None:
+        kernel = model.kernel(K).requires_grad_()
+    inputs = [*(xs if networks is not None else []), *([] if kernel is None else [kernel])]
+    score = units(model.mix(networks, kernel)).sum()
+    grads = list(torch.autograd.grad(score, inputs, allow_unused=True))
+    dims = range(max(1, K.dim + 1))
+    parts = [torch.zeros(K.count(k), device=K.device) for k in dims]
+    features: dict[str, float] = {}
+    if kernel is not None:
+        slope = grads.pop()[0]
+        for k, part in enumerate(cells):
+            parts[k] += part @ slope
+        features["SWL kernel"] = float(sum(part.sum() for part in parts))
+    for k, (x, grad) in enumerate(zip(xs, grads, strict=False)):
+        if grad is not None and k in dims:
+            each = (x * grad).detach()  # (n_k, F)
+            parts[k] += each.sum(dim=1)
+            for name, value in zip(names, each.sum(dim=0).tolist(), strict=False):
+                features[name] = features.get(name, 0.0) + value
+    return parts, dict(sorted(features.items(), key=lambda pair: -abs(pair[1])))
 
 
-def _leave_out(
-    model: torch.nn.Module, K: SimplicialComplex, output: int
-) -> tuple[float, list[Tensor]]:
+def _leave_out(model: Ensemble, K: SimplicialComplex, units: Units) -> list[Tensor]:
     with torch.no_grad():
-        score = model(K)[0, output]
+        score = units(model(K))[0]
         many = max(1, MAX_SIMPLICES // max(1, sum(K.counts)))
         parts = []
         for k, n in enumerate(K.counts):
@@ -102,8 +142,8 @@ def _leave_out(
                 model(collate(without(K, k, s) for s in range(start, min(n, start + many))))
                 for start in range(0, n, many)
             ]
-            parts.append(score - torch.cat(rows)[:, output])
-    return float(score), parts
+            parts.append(score - units(torch.cat(rows)))
+    return parts
 
 
 def without(K: SimplicialComplex, k: int, s: int) -> SimplicialComplex:

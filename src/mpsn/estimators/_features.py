@@ -83,6 +83,19 @@ class FeatureRule:
             return all(len(column.kinds) == 1 for column in self.columns)
         return self.source == "constant" or len(self.degrees) == 1
 
+    @property
+    def names(self) -> list[str]:
+        """Name of each feature."""
+        if self.source == "constant":
+            return ["constant"]
+        if self.source == "degree":
+            return [f"degree {degree}" for degree in self.degrees]
+        return [
+            name
+            for column in self.columns
+            for name in [f"{column.name} = {kind}" for kind in column.kinds] or [column.name]
+        ]
+
     def describe(self) -> str:
         """Return a description of the features."""
         if self.source == "constant":

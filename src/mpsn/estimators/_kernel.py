@@ -79,13 +79,13 @@ class ColorSum(torch.nn.Module):
 
     def table(self, K: SimplicialComplex) -> Any:
         """Return how often each complex has each weight, (C, columns) as scipy CSR."""
-        row, column = [], []
+        row, column = [torch.zeros(0).int()], [torch.zeros(0).int()]
         for k, at in enumerate(self.columns(K)):
             row.append(torch.repeat_interleave(K.ptr(k).diff()).repeat_interleave(at.shape[1]))
             column.append(at.reshape(-1))
-        at = (torch.cat(row).int().numpy(), torch.cat(column).int().numpy()) if row else ([], [])
+        where = tuple(torch.cat(part).int().numpy() for part in (row, column))
         shape = (K.num_complexes, len(self.weight))
-        return scipy.sparse.csr_array((np.ones(len(at[0])), at), shape=shape)
+        return scipy.sparse.csr_array((np.ones(len(where[0])), where), shape=shape)
 
 
 def refine(K: SimplicialComplex, colored: bool, palette: Palette) -> tuple[Any, ...]:

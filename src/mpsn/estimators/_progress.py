@@ -26,6 +26,12 @@ class Resume(NamedTuple):
         return self.path.with_name(f"{self.path.name}.resume{member}")
 
 
+def forget(path: Path, members: int) -> None:
+    """Remove the checkpoints of a fit."""
+    for member in range(members):
+        Resume(path, "").file(member).unlink(missing_ok=True)
+
+
 class Progress:
     """The state of one network in training, with a file if there is a place for it."""
 

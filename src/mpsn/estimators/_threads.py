@@ -8,13 +8,12 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from threadpoolctl import threadpool_limits
 
-
 LOCK = threading.Lock()
 T = TypeVar("T")
 
 
 def serial_worker() -> ThreadPoolExecutor:
-    """Return an executor of one thread in which torch uses no others; all else keeps its threads."""
+    """Return an executor of one thread, in which torch uses no others."""
     pool = ThreadPoolExecutor(1)
     with LOCK:
         before = torch.get_num_threads()

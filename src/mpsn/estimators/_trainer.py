@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.utils import parametrize
 from tqdm import tqdm
 
-from mpsn.errors import FileError, MPSNError
+from mpsn.errors import FileError, MPSNError, TrainingInterrupted
 from mpsn.estimators._progress import Progress, Resume
 from mpsn.estimators._threads import serial_worker
 from mpsn.nn.readout import ComplexReadout
@@ -120,7 +120,9 @@ class Trainer:
                 raise KeyboardInterrupt
             epochs = ", ".join(str(len(member.history.train)) for member in trained)
             warnings.warn(
-                f"Training was interrupted; kept the best of {epochs} epochs.", stacklevel=3
+                f"Training was interrupted; the best of {epochs} epochs is kept.",
+                TrainingInterrupted,
+                stacklevel=3,
             )
         return trained
 
