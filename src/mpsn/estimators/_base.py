@@ -265,8 +265,8 @@ class Simplicial(BaseEstimator):
             target: The class, or the number of the output, to explain. Defaults to the class
                 predicted, or output 0.
             method: ``"gradient"`` for gradient times input (of the kernel: the weights of colors),
-                which is fast; ``"leave_out"`` for how much the prediction falls when the simplex, and
-                all it is a face of, are removed.
+                which is fast; ``"leave_out"`` for how much the prediction falls when the simplex,
+                and all it is a face of, are removed.
 
         Returns:
             The contributions per simplex, which can be drawn; see :class:`Explanation`.
