@@ -46,7 +46,7 @@ def mixed_graphs():
 
 def test_counts_are_learned_by_default():
     graphs, counts = mixed_graphs()
-    model = SimplicialRegressor(epochs=20).fit(graphs[:80], counts[:80])
+    model = SimplicialRegressor(epochs=10).fit(graphs[:80], counts[:80])
     found = r2_score(counts[80:], model.predict(graphs[80:]), multioutput="raw_values")
     assert (found > 0.95).all()
     assert model.scores_["this model"] > 0.95 > model.scores_["mean"] + 0.5
@@ -55,7 +55,7 @@ def test_counts_are_learned_by_default():
 def test_networks_alone_count_too():
     rings = [nx.cycle_graph(n) for n in range(4, 64)]
     sizes = np.arange(4.0, 64)
-    settings = {"kernel": False, "members": 1, "learning_rate": 0.01, "batch_size": 8}
+    settings = {"kernel": False, "members": 1, "hidden": 16, "batch_size": 8, "epochs": 80}
     model = SimplicialRegressor(**settings, device="cpu").fit(rings[::2], sizes[::2])
     assert model.score(rings[1::2], sizes[1::2]) > 0.9
 
@@ -112,7 +112,7 @@ def test_dropout_draws_from_its_own_generator():
             assert layer.eval()(x) is x
             layer.train()
     assert torch.equal(*drawn)
-    assert set(drawn[0].unique().tolist()) == {0.0, pytest.approx(4 / 3)}
+    assert drawn[0].unique().tolist() == pytest.approx([0.0, 4 / 3])
     assert float((drawn[0] == 0).float().mean()) == pytest.approx(0.25, abs=0.02)
     assert "forward" not in vars(layer)
 
@@ -189,7 +189,7 @@ def test_scores_beside_simpler_models():
     model = SimplicialClassifier(**QUICK).fit(GRAPHS, NAMES)
     assert list(model.scores_) == ["this model", "networks", "SWL kernel", "majority class"]
     assert model.scores_["this model"] > 0.9
-    assert model.scores_["majority class"] == pytest.approx(0.5, abs=0.1)
+    assert model.scores_["majority class"] == pytest.approx(0.5, abs=0.2)
     assert "accuracy on graphs held out" in model.summary()
     alone = SimplicialClassifier(**QUICK, kernel=True).fit(GRAPHS, NAMES)
     assert alone.histories_ == ()

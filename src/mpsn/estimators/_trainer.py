@@ -109,7 +109,10 @@ class Trainer:
             futures = [pool.submit(run, member) for member in range(members)]
             interrupted = False
             try:
-                wait(futures, return_when="FIRST_EXCEPTION")
+                while not all(future.done() for future in futures):  # a wait hides Ctrl-C at times
+                    done = wait(futures, 0.2, return_when="FIRST_EXCEPTION").done
+                    if any(future.exception() for future in done):
+                        break
             except KeyboardInterrupt:
                 interrupted = True
             self._stop.set()
