@@ -49,7 +49,7 @@ def fit(
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
     patience: Annotated[
         int, typer.Option(min=1, help="Epochs without a better loss after which training stops.")
-    ] = 15,
+    ] = 10,
     kernel: Annotated[
         bool | None,
         typer.Option(

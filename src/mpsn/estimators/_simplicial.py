@@ -22,7 +22,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     """Classify graphs by a simplicial isomorphism network on their clique complexes.
 
     The defaults are meant to work without tuning. Training stops early, by the loss on some graphs
-    of each class that are held out; the outputs of three networks, with different graphs held out,
+    of each class that are held out; the outputs of two networks, with different graphs held out,
     are averaged, and mixed with those of a linear model on counts of colors, the SWL kernel, whose
     share is chosen by the same loss. ``scores_`` says how good they are. The same ``random_state``
     gives the same model on the same CPU, whatever the number of threads; on a GPU, the same up to
@@ -75,14 +75,14 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         features: str | Sequence[str] = "auto",
         hidden: int = 32,
         layers: int = 2,
-        members: int = 3,
+        members: int = 2,
         kernel: bool | None = None,
         readout: Literal["sum", "mean"] = "sum",
-        dropout: float = 0.5,
+        dropout: float = 0.2,
         epochs: int = 100,
         batch_size: int = 64,
-        learning_rate: float = 0.005,
-        patience: int = 15,
+        learning_rate: float = 0.01,
+        patience: int = 10,
         validation: float = 0.1,
         class_weight: str | Mapping[Any, float] | None = None,
         device: str = "auto",
