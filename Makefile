@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test docs bench format clean
+.PHONY: demo test docs bench lowest format clean
 
 demo: $(READY)
 	$(BIN)/python examples/first_look.py
@@ -27,6 +27,17 @@ bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps topomodelx==0.0.1
 	$(BIN)/pytest benchmarks -o addopts= --benchmark-only --benchmark-columns=min,median,rounds -s
+
+# The tests with the lowest versions that pyproject.toml allows, in an environment of their own.
+LOWEST := import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  print(*(d.replace(">=", "==") for group in (p["dependencies"], *p["optional-dependencies"].values()) \
+  for d in group if ">=" in d), sep="\n")
+lowest:
+	mkdir -p out
+	$(PYTHON) -c '$(LOWEST)' > out/lowest.txt
+	test -x out/lowest/bin/python || $(PYTHON) -m venv out/lowest
+	out/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c out/lowest.txt -e '.[dev]'
+	OMP_NUM_THREADS=1 out/lowest/bin/pytest -n 2 --dist worksteal -W default
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -1,6 +1,7 @@
 """Names that doctests may use without importing them, and settings of all tests."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import matplotlib as mpl
 import networkx as nx
@@ -25,10 +26,9 @@ settings.load_profile("mpsn")
 
 
 @pytest.fixture(autouse=True)
-def _doctest_names(doctest_namespace: dict[str, object]) -> None:
-    doctest_namespace.update(
-        mpsn=mpsn, nx=nx, torch=torch, SimplicialComplex=mpsn.SimplicialComplex
-    )
+def _doctest_names(doctest_namespace: dict[str, object], tmp_path: Path) -> None:
+    doctest_namespace.update(mpsn=mpsn, nx=nx, torch=torch, tmp_path=tmp_path)
+    doctest_namespace.update(SimplicialComplex=mpsn.SimplicialComplex, CellComplex=mpsn.CellComplex)
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""SINConv as peers write it: explicit lists of pairs; gather, concatenate, MLP, scatter."""
+"""CINConv as peers write it: explicit lists of pairs; gather, concatenate, MLP, scatter."""
 
 import copy
 
@@ -23,7 +23,7 @@ class PairListSIN:
         self.boundary = [K.adjacency(k, "boundary") for k in dims]
 
     def messages(self, k, hs):
-        """Return the sums of upper messages to the k-simplices."""
+        """Return the sums of upper messages to the k-cells."""
         receiver, sender, shared, _ = self.upper[k]
         both = [hs[k].index_select(0, sender), hs[k + 1].index_select(0, shared)]
         message = self.layer.act(self.layer.message[k](torch.cat(both, dim=1)))
@@ -49,7 +49,7 @@ def contest(K, width, device="cpu"):
     and its matrix products alone. Outputs and derivatives are compared first.
     """
     torch.manual_seed(0)
-    layer = nn.SINConv(width, width, max_dim=2).to(device)
+    layer = nn.CINConv(width, width, max_dim=2).to(device)
     hs = [torch.randn(n, width, device=device, requires_grad=True) for n in K.counts]
     pairs = PairListSIN(layer, K)
 

@@ -7,11 +7,11 @@ from tu_data import setup, splits
 
 from mpsn.datasets import TU
 from mpsn.experiments._tu_training import train_folds
-from mpsn.nn import SINConv
+from mpsn.nn import CINConv
 
 
 def without_messages(self, K, xs, dims=(0, 1, 2)):
-    """Do what SINConv does, every simplex for itself."""
+    """Do what CINConv does, every simplex for itself."""
     return [self.update(k, xs[k], xs[k]) for k in dims]
 
 
@@ -27,7 +27,7 @@ def test_an_epoch_costs_at_most_1_6_times_its_dense_layers(faster, monkeypatch, 
 
     def train_without_messages():
         with monkeypatch.context() as patch:
-            patch.setattr(SINConv, "forward", without_messages)
+            patch.setattr(CINConv, "forward", without_messages)
             train()
 
     faster(train, {"without messages": train_without_messages}, 1 / 1.6, rounds=3)

@@ -6,8 +6,11 @@ from pathlib import Path
 import networkx as nx
 
 
-def members(name, graphs, classes, labels=None, both=True):
-    """Return the files of a data set, by name; vertices and graphs are numbered from 1."""
+def members(name, graphs, classes, labels=None, both=True, **more):
+    """Return the files of a data set, by name; vertices and graphs are numbered from 1.
+
+    ``more`` are the lines of other files, such as edge_labels.
+    """
     union = nx.disjoint_union_all(graphs)
     ends = [(u + 1, v + 1) for u, v in union.edges]
     ends += [(v, u) for u, v in ends] if both else []
@@ -19,6 +22,9 @@ def members(name, graphs, classes, labels=None, both=True):
     }
     if labels is not None:
         files["node_labels"] = labels
+    files |= more
+    if classes is None:
+        del files["graph_labels"]
     return {
         f"{name}/raw/{name}_{part}.txt": "".join(f"{line}\n" for line in lines)
         for part, lines in files.items()

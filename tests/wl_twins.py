@@ -4,7 +4,7 @@ Every twin returns the colors of each round as one dictionary per complex or gra
 until one splits nothing.
 """
 
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 
 def refine(colors, signature):
@@ -53,6 +53,56 @@ def _neighbors(simplices, with_lower):
             for face in boundary:
                 lower.extend((other, face) for other in around[face][1] if other != simplex)
     return around
+
+
+def cells(K):
+    """Return any complex as a dictionary {(k, i): list of faces (k - 1, j)}."""
+    found = {(0, i): [] for i in range(K.count(0))}
+    for k in range(1, K.dim + 1):
+        B = K.incidence(k)
+        face, ptr = B.face.tolist(), B.offsets.tolist()
+        found |= {(k, i): [(k - 1, f) for f in face[a:b]] for i, (a, b) in enumerate(pairwise(ptr))}
+    return found
+
+
+def cwl(complexes, adjacencies=("boundary", "upper"), first=None):
+    """Color the cells of :func:`cells`; one message for each shared face or co-face."""
+    cofaces = [{cell: [] for cell in faces} for faces in complexes]
+    for faces, above in zip(complexes, cofaces, strict=True):
+        for cell, below in faces.items():
+            for face in below:
+                above[face].append(cell)
+
+    def signature(i, cell, c):
+        faces, above = complexes[i], cofaces[i]
+        parts = {
+            "boundary": [c[f] for f in faces[cell]],
+            "coboundary": [c[d] for d in above[cell]],
+            "lower": [(c[s], c[f]) for f in faces[cell] for s in above[f] if s != cell],
+            "upper": [(c[s], c[d]) for d in above[cell] for s in faces[d] if s != cell],
+        }
+        return c[cell], *(tuple(sorted(parts[name])) for name in adjacencies)
+
+    start = first or [{cell: cell[0] for cell in faces} for faces in complexes]
+    return refine(start, signature)
+
+
+def marked(complexes, adjacencies=("boundary", "upper")):
+    """Mark each vertex in turn; return for each round and complex a color per vertex."""
+    copies = [(i, v) for i, faces in enumerate(complexes) for v in faces if v[0] == 0]
+    first = [{cell: (cell[0], cell == v) for cell in complexes[i]} for i, v in copies]
+    rounds = cwl([complexes[i] for i, _ in copies], adjacencies, first)
+    return [
+        [
+            {
+                v: tuple(sorted(c.values()))
+                for (j, v), c in zip(copies, colors, strict=True)
+                if i == j
+            }
+            for i in range(len(complexes))
+        ]
+        for colors in rounds
+    ]
 
 
 def wl(graphs, colors=None):

@@ -27,43 +27,75 @@ if TYPE_CHECKING:
         testing,
         wl,
     )
-    from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
+    from mpsn.complexes import (
+        CellComplex,
+        ComplexDataset,
+        CubicalComplex,
+        SimplicialComplex,
+        collate,
+        load,
+    )
     from mpsn.datasets import read_graphs
     from mpsn.errors import MPSNError
-    from mpsn.lifting import clique_complex, clique_complexes, lift_features
+    from mpsn.lifting import (
+        clique_complex,
+        clique_complexes,
+        cube_complex,
+        cube_complexes,
+        cubical_complex,
+        lift_features,
+        ring_complex,
+        ring_complexes,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CellComplex",
     "ComplexDataset",
+    "CubicalComplex",
     "MPSNError",
     "SimplicialComplex",
     "clique_complex",
     "clique_complexes",
     "collate",
     "complexes",
+    "cube_complex",
+    "cube_complexes",
+    "cubical_complex",
     "datasets",
     "estimators",
     "experiments",
     "lift_features",
     "lifting",
+    "load",
     "nn",
     "plotting",
     "read_graphs",
     "regions",
+    "ring_complex",
+    "ring_complexes",
     "testing",
     "wl",
 ]
 
 _HOMES = {
+    "CellComplex": "mpsn.complexes",
     "ComplexDataset": "mpsn.complexes",
+    "CubicalComplex": "mpsn.complexes",
     "MPSNError": "mpsn.errors",
     "SimplicialComplex": "mpsn.complexes",
     "clique_complex": "mpsn.lifting",
     "clique_complexes": "mpsn.lifting",
     "collate": "mpsn.complexes",
+    "cube_complex": "mpsn.lifting",
+    "cube_complexes": "mpsn.lifting",
+    "cubical_complex": "mpsn.lifting",
     "lift_features": "mpsn.lifting",
+    "load": "mpsn.complexes",
     "read_graphs": "mpsn.datasets",
+    "ring_complex": "mpsn.lifting",
+    "ring_complexes": "mpsn.lifting",
 }
 
 

@@ -1,19 +1,21 @@
 """Files: written whole or not at all, and arrays from files that strangers may have made."""
 
 import io
+import json
 import math
 import os
 import secrets
 import stat
+import struct
 import warnings
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeVar
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
 from mpsn.errors import FileError, TooLargeError
@@ -22,6 +24,9 @@ READ_HEADER = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
+MAX_MEMBERS = 1 << 16  # of a zip archive
+MAX_RATIO, ALWAYS = 20, 1 << 24  # an archive may unpack to 20 times its size, and to 16 MiB
+T = TypeVar("T")
 OPEN_FILES = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
@@ -37,8 +42,8 @@ def atomic_write(
 
     The content goes to a new file in the same folder, which is flushed to the disk and then
     renamed, so that readers see either the old file or the whole new one. On any error the old file
-    stays and the new one is removed. Permissions of an existing file are kept. Devices and pipes,
-    such as ``/dev/stdout``, are written to directly.
+    stays and the new one is removed; on Linux that holds for a killed process too. Permissions of
+    an existing file are kept. Devices and pipes, such as ``/dev/stdout``, are written to directly.
 
     Args:
         path: The file; a link is followed.
@@ -47,42 +52,91 @@ def atomic_write(
         parents: Whether to create missing folders.
     """
     text: dict[str, Any] = {} if mode == "wb" else {"encoding": "utf-8", "newline": ""}
-    try:
+    with _explained(path, what):
         if _is_special(Path(path)):
             with Path(path).open(mode, **text) as file:
                 yield file
             return
-        target = Path(os.path.realpath(path))
+        target = _target(path, what, parents)
         if parents:
             target.parent.mkdir(parents=True, exist_ok=True)
-        elif not target.parent.is_dir():
-            raise FileError(
-                f"Expected to write {what} to {path}, got no folder {target.parent}; create it."
-            )
-        if target.is_dir():
-            raise FileError(
-                f"Expected to write {what} to {path}, got a folder of that name; choose another."
-            )
         kept = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-        part = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        number = os.open(part, flags, 0o666 if kept is None else kept)
+        number, part, named = _open_part(target, 0o666 if kept is None else kept)
         try:
             with os.fdopen(number, mode, **text) as file:
                 if kept is not None:
-                    part.chmod(kept)
+                    os.chmod(part if named else number, kept)  # noqa: PTH101
                 yield file
                 file.flush()
                 os.fsync(number)
+                if (
+                    not named
+                ):  # with src_dir_fd, which is not read, the link to the file is followed
+                    os.link(f"/proc/self/fd/{number}", part, src_dir_fd=number)
+                    named = True
             part.replace(target)
         except BaseException:
-            part.unlink(missing_ok=True)
+            if named:
+                part.unlink()
             raise
+
+
+def check_writable(
+    path: str | os.PathLike[str], *, what: str = "a file", parents: bool = False
+) -> None:
+    """Raise now, before long work, what :func:`atomic_write` would raise; nothing is left behind.
+
+    Only what depends on the folder is found out: that it is there, and takes new files.
+    """
+    with _explained(path, what):
+        if not _is_special(Path(path)):
+            target = _target(path, what, parents)
+            folder = target.parent
+            while parents and not folder.exists():
+                folder = folder.parent
+            number, part, named = _open_part(folder / target.name)
+            os.close(number)
+            if named:
+                part.unlink()
+
+
+@contextmanager
+def _explained(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise FileError(
             f"Expected to write {what} to {path}, got {error}; free space on the disk, make the "
             f"folder writable, or choose another."
         ) from error
+
+
+def _target(path: str | os.PathLike[str], what: str, parents: bool) -> Path:
+    """Return the path of the file itself, if there can be one."""
+    target = Path(os.path.realpath(path))
+    if not parents and not target.parent.is_dir():
+        raise FileError(
+            f"Expected to write {what} to {path}, got no folder {target.parent}; create it."
+        )
+    if target.is_dir():
+        raise FileError(
+            f"Expected to write {what} to {path}, got a folder of that name; choose another."
+        )
+    return target
+
+
+def _open_part(target: Path, mode: int = 0o600) -> tuple[int, Path, bool]:
+    """Open a new file in the folder of another; return its number, its name, and whether it has it.
+
+    Where Linux can, the file has no name until it is complete: nothing stays of a killed process.
+    """
+    part = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
+    unnamed = getattr(os, "O_TMPFILE", 0)
+    if unnamed and Path("/proc/self/fd").is_dir():
+        with suppress(OSError):  # on some file systems; else the same error comes again below
+            return os.open(part.parent, os.O_WRONLY | unnamed, mode), part, False
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return os.open(part, flags, mode), part, True
 
 
 def _is_special(path: Path) -> bool:
@@ -103,32 +157,91 @@ def save_figure(figure: Any, path: Path, *, dpi: int = 150, parents: bool = Fals
         plt.close(figure)
 
 
-def read_arrays(path: str | os.PathLike[str], most: int | None = None) -> dict[str, NDArray[Any]]:
+def read_arrays(path: str | os.PathLike[str], most: int) -> dict[str, NDArray[Any]]:
     """Read the arrays of an ``.npz`` file: no pickle, and no more memory than allowed.
 
     Args:
         path: The file.
         most: Largest size of all arrays together in bytes, checked before anything is unpacked.
-            Defaults to three quarters of the free memory.
     """
-    limit = psutil.virtual_memory().available * 3 // 4 if most is None else most
     arrays: dict[str, NDArray[Any]] = {}
-    with BoundedFile(path) as raw, zipfile.ZipFile(raw) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-        if size > limit:
-            raise TooLargeError(
-                f"Expected arrays of at most {limit:,} bytes in {path}, got {size:,}; "
-                f"check where the file came from."
-            )
+    with open_zip(path, most) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
             if name == member.filename or name in arrays:
                 raise FileError(
                     f"Expected arrays, each once, in {path}, got {member.filename!r:.60}."
                 )
-            check_member(member, path)
-            arrays[name] = _parse(archive.read(member), path)  # no more than the size just checked
+            arrays[name] = _parse(read_member(archive, member), path)
     return arrays
+
+
+def read_json(text: str) -> Any:
+    """Parse JSON: numbers are finite, and no string has half a character in it."""
+    found = json.loads(text, parse_float=_finite, parse_int=_integer, parse_constant=_finite)
+    json.dumps(found, ensure_ascii=False).encode()
+    return found
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"expected finite numbers, got {text:.20}")
+    return value
+
+
+def _integer(text: str) -> int:
+    _finite(text)  # floats can hold it
+    return int(text)
+
+
+@contextmanager
+def open_zip(
+    source: str | os.PathLike[str] | bytes, most: int | None = None
+) -> Iterator[zipfile.ZipFile]:
+    """Open a zip archive that a stranger may have made; its members are for :func:`read_member`.
+
+    All of them are stored or deflated. The sizes it states for them are at most ``most`` in all,
+    and at most 16 MiB plus 20 times its own size.
+    """
+    where = "the download" if isinstance(source, bytes) else str(source)
+    with io.BytesIO(source) if isinstance(source, bytes) else BoundedFile(source) as file:
+        limit = ALWAYS + MAX_RATIO * file.seek(0, os.SEEK_END)
+        limit = limit if most is None else min(limit, most)
+        with _unzip(zipfile.ZipFile, file) as archive:
+            members = archive.infolist()
+            if len(members) > MAX_MEMBERS:
+                raise TooLargeError(
+                    f"Expected at most {MAX_MEMBERS:,} files in {where}, got {len(members):,}; "
+                    f"check where it came from."
+                )
+            for member in members:
+                check_member(member, where)
+            size = sum(member.file_size for member in members)
+            if size > limit:
+                raise TooLargeError(
+                    f"Expected files of at most {limit:,} bytes in {where}, got {size:,}; check "
+                    f"where it came from, or store them without compression."
+                )
+            yield archive
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Unpack a file of an archive: no more than the size stated for it, and one byte."""
+    longer = copy(member)
+    longer.file_size += 1  # else what is beyond would be left out in silence
+    with _unzip(archive.open, longer) as file:
+        content: bytes = _unzip(file.read, longer.file_size)
+    if len(content) != member.file_size:
+        raise zipfile.BadZipFile(f"{member.filename!r:.60} is not of the size stated")
+    return content
+
+
+def _unzip(call: Callable[..., T], *arguments: object) -> T:
+    """Call a function of zipfile, which raises errors of many types on damaged archives."""
+    try:
+        return call(*arguments)
+    except (struct.error, OverflowError, LookupError, RuntimeError) as error:
+        raise zipfile.BadZipFile(f"{type(error).__name__}: {error}") from error
 
 
 class BoundedFile(io.FileIO):
@@ -160,8 +273,11 @@ def _parse(content: bytes, path: str | os.PathLike[str]) -> NDArray[Any]:
     count, start = math.prod(shape), file.tell()
     if min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - start:
         raise FileError(f"Expected an array of shape {shape!s:.40} in {path}, got another size.")
-    flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
-    array: NDArray[Any] = flat.reshape(shape, order="F" if by_columns else "C").copy()
+    try:
+        flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
+        array: NDArray[Any] = flat.reshape(shape, order="F" if by_columns else "C").copy()
+    except (ValueError, OverflowError) as error:  # of no width, or of sizes beyond 64 bits
+        raise FileError(f"Expected an array in {path}, got {error!s:.200}.") from error
     if array.dtype.kind == "U":  # Python's own functions break on numbers that are no characters
         codes = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
         if np.frombuffer(array.tobytes(), codes).max(initial=0) > 0x10FFFF:

@@ -54,6 +54,10 @@ class TrainingInterrupted(UserWarning):
     """Training that was interrupted; the best model so far is kept."""
 
 
+class LeftOut(UserWarning):
+    """Something in the data that is not used, and why."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the known names closest to ``name``, or an empty string.
 

@@ -1,6 +1,7 @@
 """Draw complexes and linear regions; every function takes ``ax`` and returns it."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -13,7 +14,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike, NDArray
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.errors import ComplexError
 from mpsn.regions._arrangement import to_numpy
 from mpsn.regions._slices import Slice
@@ -23,26 +24,27 @@ __all__ = ["draw_complex", "draw_regions", "draw_stable_colors"]
 
 
 def draw_complex(
-    K: SimplicialComplex,
+    K: Complex,
     ax: Axes | None = None,
     *,
     positions: ArrayLike | Mapping[int, ArrayLike] | None = None,
     colors: Sequence[ArrayLike | None] = (),
     values: Sequence[ArrayLike | None] = (),
 ) -> Axes:
-    """Draw the vertices, edges and triangles of a complex in the plane.
+    """Draw the vertices, edges and 2-cells of a complex in the plane.
 
     Args:
-        K: The complex; higher simplices appear as their triangles.
+        K: The complex; higher cells appear as their 2-cells.
         ax: Axes to draw on. Defaults to a new figure.
         positions: Coordinates of the vertices, (n_0, 2), or a dictionary such as a networkx layout.
             Defaults to a spring layout of each component.
-        colors: For dimensions 0, 1, 2: the index of a color for each simplex, (n_k,), or None.
-        values: For dimensions 0, 1, 2: a number for each simplex, (n_k,), or None, instead of
+        colors: For dimensions 0, 1, 2: the index of a color for each cell, (n_k,), or None.
+        values: For dimensions 0, 1, 2: a number for each cell, (n_k,), or None, instead of
             colors; drawn from blue (negative) to red (positive), on one scale with a color bar.
     """
+    ends = K.incidence(1).table.sort(dim=1).values.tolist()
     if positions is None:
-        graph: nx.Graph[int] = nx.Graph(K.simplices(1).tolist())
+        graph: nx.Graph[int] = nx.Graph(ends)
         graph.add_nodes_from(range(K.num_nodes))
         positions = _layout(graph)
     points = _points(positions, K.num_nodes)
@@ -51,9 +53,14 @@ def draw_complex(
     if values:
         paint, scale = _shade(values, K)
         ax.figure.colorbar(scale, ax=ax, shrink=0.8)
-    triangles, edges = (points[K.simplices(k).cpu().numpy()] for k in (2, 1))
-    ax.add_collection(PolyCollection(list(triangles), facecolors=paint[2], alpha=0.35, zorder=1))
-    ax.add_collection(LineCollection(list(edges), colors=paint[1], linewidths=1.4, zorder=2))
+    face, ptr = K.incidence(2).face.tolist(), K.incidence(2).offsets.tolist()
+    rings: list[nx.Graph[int]]
+    rings = [nx.Graph([ends[e] for e in face[i:j]]) for i, j in pairwise(ptr)]
+    polygons = [points[list(nx.dfs_preorder_nodes(ring))] for ring in rings]
+    ax.add_collection(PolyCollection(polygons, facecolors=paint[2], alpha=0.35, zorder=1))
+    ax.add_collection(
+        LineCollection([points[pair] for pair in ends], colors=paint[1], linewidths=1.4, zorder=2)
+    )
     x, y = points.T
     ax.scatter(x, y, c=paint[0], s=42, zorder=3, edgecolors="white", linewidths=0.8)
     ax.set_aspect("equal")
@@ -63,7 +70,7 @@ def draw_complex(
 
 
 def draw_stable_colors(
-    complexes: Sequence[SimplicialComplex], axes: Sequence[Axes] | None = None
+    complexes: Sequence[Complex], axes: Sequence[Axes] | None = None
 ) -> Sequence[Axes]:
     """Draw complexes side by side, every simplex in its stable SWL color.
 
@@ -148,9 +155,7 @@ def _paint(numbers: Any, k: int, n: int) -> Any:
     return plt.get_cmap("tab20")(numbers.astype(int) % 20)
 
 
-def _shade(
-    values: Sequence[ArrayLike | None], K: SimplicialComplex
-) -> tuple[list[Any], ScalarMappable]:
+def _shade(values: Sequence[ArrayLike | None], K: Complex) -> tuple[list[Any], ScalarMappable]:
     """Return colors for numbers, scaled by the largest magnitude of them all, and the scale."""
     rows = [
         np.zeros(K.count(k)) if row is None else np.asarray(to_numpy(row), dtype=float)

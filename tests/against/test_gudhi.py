@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 
-from mpsn import SimplicialComplex, clique_complex
+from mpsn import SimplicialComplex, clique_complex, cubical_complex
 from mpsn.testing import complexes
 
 
@@ -61,3 +61,19 @@ def test_a_delaunay_triangulation_with_a_hole():
     K = SimplicialComplex.from_simplices(away)
     assert K.betti_numbers()[1:] == (1, 0)
     assert torch.linalg.matrix_rank(K.harmonic_basis(1)) == 1
+
+
+@pytest.mark.parametrize("pixels", ["cells", "vertices"])
+@pytest.mark.parametrize("shape", [(9,), (6, 5), (4, 3, 4), (2, 3, 2, 3)])
+def test_the_sublevel_sets_of_images(shape, pixels):
+    rng = np.random.default_rng(len(shape))
+    values, mask = rng.random(shape), rng.random(shape) < 0.8
+    K = cubical_complex(values, pixels=pixels, mask=mask)
+    name = {"cells": "top_dimensional_cells", "vertices": "vertices"}[pixels]
+    theirs = gudhi.CubicalComplex(**{name: np.where(mask, values, np.inf)})
+    theirs.compute_persistence()
+    for level in (0.2, 0.4, 0.6, 1.0):
+        part = K.subcomplex({k: K.x[k][:, 0] <= level for k in range(K.dim + 1)})
+        expected = theirs.persistent_betti_numbers(level, level)
+        betti = [*part.betti_numbers(), *[0] * len(shape)]
+        assert betti[: len(shape)] == expected[: len(shape)]

@@ -1,4 +1,4 @@
-"""networkx and xgi as oracles: cliques, graph Laplacians, boundary matrices."""
+"""networkx and xgi as oracles: cliques, rings, graph Laplacians, boundary matrices."""
 
 import networkx as nx
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 import torch
 import xgi
 
-from mpsn import SimplicialComplex, clique_complex
+from mpsn import SimplicialComplex, clique_complex, ring_complex
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -14,6 +14,15 @@ def test_all_cliques_of_networkx(seed):
     graph = nx.gnp_random_graph(18, 0.5, seed=seed)
     cliques = sorted(tuple(sorted(c)) for c in nx.enumerate_all_cliques(graph))
     assert sorted(map(tuple, clique_complex(graph, None).to_simplices())) == cliques
+
+
+@pytest.mark.parametrize("longest", [3, 5, 12])
+@pytest.mark.parametrize("seed", range(5))
+def test_all_chordless_cycles_of_networkx(seed, longest):
+    graph = nx.gnp_random_graph(16, 0.25 + 0.1 * seed, seed=seed)
+    expected = sorted(sorted(c) for c in nx.chordless_cycles(graph, length_bound=longest))
+    vertex, ptr = ring_complex(graph, longest).cells(2)
+    assert sorted(part.tolist() for part in vertex.tensor_split(ptr[1:-1])) == expected
 
 
 def test_graph_laplacian_and_incidence():

@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 import mpsn
 import wl_twins
 from mpsn.testing import complexes, graphs
+from mpsn.wl._inputs import uniform
+from mpsn.wl._marks import refine_marked
+from mpsn.wl.relations import ADJACENCIES
 
-ADJACENCIES = ("boundary", "coboundary", "lower", "upper")
 some_complexes = st.lists(complexes(7).filter(lambda K: K.num_nodes), min_size=1, max_size=3)
+some_cells = st.sampled_from(["simplicial", "cell", "cubical"]).flatmap(
+    lambda kind: st.lists(
+        complexes(7, kind=kind).filter(lambda K: K.num_nodes), min_size=1, max_size=3
+    )
+)
 some_graphs = st.lists(graphs(6).filter(len), min_size=1, max_size=3)
 
 
@@ -31,7 +38,7 @@ def assert_same(found, rounds, things):
             assert same_partition(color.tolist(), flat)
 
 
-@given(some_complexes, st.sets(st.sampled_from(ADJACENCIES)))
+@given(some_complexes, st.sets(st.sampled_from(list(ADJACENCIES))))
 def test_swl(Ks, chosen):
     found = mpsn.wl.swl(Ks, tuple(chosen))
     keys = [[list(map(tuple, K.simplices(k).tolist())) for K in Ks] for k in range(len(found.ptr))]
@@ -39,6 +46,30 @@ def test_swl(Ks, chosen):
         [list(chain(*(level[i] for level in keys))) for i in range(len(Ks))], tuple(chosen)
     )
     assert_same(found, theirs, keys)
+
+
+@given(some_cells, st.sets(st.sampled_from(list(ADJACENCIES))))
+def test_swl_on_any_complex(Ks, chosen):
+    theirs = wl_twins.cwl(list(map(wl_twins.cells, Ks)), tuple(chosen))
+    found = mpsn.wl.swl(Ks, tuple(chosen))
+    cells = [[[(k, i) for i in range(K.count(k))] for K in Ks] for k in range(len(found.ptr))]
+    assert_same(found, theirs, cells)
+
+
+@settings(max_examples=50)
+@given(some_cells, st.sets(st.sampled_from(list(ADJACENCIES))), st.integers(1, 500))
+def test_marked_refinement(Ks, chosen, entries):
+    """Also in many small parts."""
+    theirs = wl_twins.marked(list(map(wl_twins.cells, Ks)), tuple(chosen))
+    vertices = [[[(0, v) for v in range(K.num_nodes)] for K in Ks]]
+    assert_same(mpsn.wl.swl(Ks, tuple(chosen), marks=1), theirs, vertices)
+    union = mpsn.collate([K.bare() for K in Ks])
+    levels = range(union.dim + 1)
+    start = [uniform(union.count(k), union.device) for k in levels]
+    relations = [[r for name in chosen if (r := ADJACENCIES[name](union, k))] for k in levels]
+    for palette in (None, mpsn.wl.Palette()):
+        found = refine_marked(union, relations, start, None, palette, entries)
+        assert_same(found, theirs, vertices)
 
 
 @given(some_graphs)

@@ -122,7 +122,9 @@ def test_errors_are_one_line_and_exit_2(mpsn, tmp_path):
         (["hexagon", "prism", "--tests", "wl,swll"], "Did you mean swl"),
         ([path, "hexagon"], "Expected one graph in"),
         ([path, "--plot", "x.png"], "two graphs to compare and plot"),
-        (["hexagon", "prism", "--tests", "wl,4-wl"], "2-fwl, 3-fwl, swl, swl-all, got 4-wl"),
+        (["hexagon", "prism", "--tests", "wl,4-wl"], "swl-all, rings, cliques+rings"),
+        (["hexagon", "prism", "--lift", "ring"], "got ring. Did you mean rings"),
+        (["hexagon", "prism", "--lift", "rings", "--max-ring", 2], "Expected max_ring"),
         (["hexagon", empty], "at least one vertex"),
         (
             ["hexagon", "prism", "--tests", "wl", "--max-dim", -3],
@@ -160,11 +162,22 @@ def test_brackets_in_notes_are_no_markup(mpsn, monkeypatch):
     assert "3-wl: Expected less, got [/b] more" in out
 
 
+def test_lifts_are_rows_of_their_own(mpsn):
+    """The paper's appendix: the rings of decalin and bicyclopentyl are told apart."""
+    arguments = ["decalin", "bicyclopentyl", "--tests", "wl,swl", "--lift", "rings,cubes", "--json"]
+    code, out, _ = mpsn("distinguish", *arguments)
+    assert code == 0
+    found = {row["test"]: row["distinguished"] for row in json.loads(out)["tests"]}
+    assert found == {"wl": False, "swl": False, "rings": True, "cubes": False}
+    code, out, _ = mpsn("distinguish", *arguments, "--max-ring", 4)
+    assert not any(row["distinguished"] for row in json.loads(out)["tests"])
+
+
 def test_help_teaches(mpsn):
     code, out, _ = mpsn("distinguish", "--help")
     assert code == 0
     assert "mpsn distinguish rook4x4 shrikhande" in out
     assert "3-WL = 2-FWL" in out
-    words = set(re.findall(r"[\w,-]*\w", out))
+    words = set(re.findall(r"[\w,+-]*\w", out))
     assert words >= {*TESTS, *NAMED}
     assert ",".join(LADDER) in out  # the default

@@ -14,6 +14,19 @@ def test_json(mpsn, tmp_path):
     assert 0 < found["seconds"] < 60
 
 
+def test_rings_and_cubes(mpsn, tmp_path):
+    nx.write_graph6(nx.cubical_graph(), tmp_path / "cube.g6")
+    options = {"rings": ["--max-ring", 4], "cubes": ["--max-dim", 3]}
+    counts = {"rings": [8, 12, 6], "cubes": [8, 12, 6, 1]}
+    for how, more in options.items():
+        code, out, _ = mpsn("lift", tmp_path / "cube.g6", "--how", how, *more, "--json")
+        assert code == 0
+        assert json.loads(out)["graphs"][0]["counts"] == counts[how]
+    code, _, err = mpsn("lift", tmp_path / "cube.g6", "--how", "rings", "--max-ring", 2)
+    assert code == 2
+    assert "max_ring as an integer >= 3" in err
+
+
 def test_table_and_dimension(mpsn, tmp_path):
     path = tmp_path / "graphs.g6"
     path.write_bytes(b"".join(nx.to_graph6_bytes(nx.complete_graph(n)) for n in range(1, 51)))

@@ -2,14 +2,18 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import networkx as nx
 import pytest
 
 import toy_experiment
 from mpsn.cli import _models
+from mpsn.errors import LeftOut
 from mpsn.experiments import _report
 from mpsn.experiments._engine import run
 
@@ -45,6 +49,16 @@ def saved(mpsn, folders):
         assert "fitted to 24 graphs" in out
         assert f"saved: {path}" in out
     return path
+
+
+def test_models_of_rings(mpsn, folders, tmp_path):
+    where = [folders / "thin", folders / "thick", "-o", tmp_path / "rings.mpsn"]
+    code, out, _ = mpsn("fit", *where, "--lift", "rings", "--max-ring", 5, "--epochs", 1)
+    assert code == 0
+    assert "(rings of up to 5 vertices)" in out
+    code, _, err = mpsn("fit", *where, "--lift", "triangles", "--epochs", 1)
+    assert code == 2
+    assert "Expected a lift among cliques, rings, cliques+rings, cubes" in " ".join(err.split())
 
 
 def test_two_folders_to_predictions(mpsn, folders, saved, tmp_path):
@@ -89,6 +103,46 @@ def test_numbers_from_a_table(mpsn, tmp_path):
     code, _, err = mpsn(*command, "lenth", *options)
     assert code == 2
     assert "Did you mean length?" in err
+
+
+def test_kinds_of_features_and_what_is_left_out(mpsn, tmp_path):
+    for name in ("young", "old"):
+        (tmp_path / name).mkdir()
+        for i in range(10):
+            graph = nx.gnp_random_graph(8, 0.4, seed=i)
+            for v in graph:
+                graph.nodes[v].update(age=v % 4 + 50 * (name == "old"), name=f"{name} {i} {v}")
+            nx.write_graphml(graph, tmp_path / name / f"{i}.graphml")
+    fit = ["fit", tmp_path / "young", tmp_path / "old", "--epochs", 1, "-o", tmp_path / "m.mpsn"]
+    with pytest.warns(LeftOut, match="'name' of vertices .*taken for names"):
+        code, out, _ = mpsn(*fit)
+    assert code == 0
+    assert "age (one-hot, 8 kinds)" in out
+    assert "taken for names" in out
+    with pytest.warns(LeftOut):
+        code, out, _ = mpsn(*fit, "--features", "age=number", "--json")
+    assert code == 0
+    assert json.loads(out)["features"]["vertices"].startswith("age (a number), degree (one-hot")
+    code, out, _ = mpsn(*fit, "--features", "age", "--features", "constant", "--json")
+    assert json.loads(out)["features"]["vertices"] == "age (one-hot, 8 kinds), constant (a number)"
+    for words, match in [
+        (["ag=number"], "Did you mean age?"),
+        (["age=color"], "as 'number' or 'category', got 'color'"),
+        (["age=number", "degree"], "NAME=KIND for all"),
+    ]:
+        code, out, err = mpsn(*fit, *(part for word in words for part in ("--features", word)))
+        assert (code, out) == (2, "")
+        assert match in err
+
+
+def test_warnings_are_one_line(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        nx.write_graphml(nx.Graph([(0, 0), (0, 1)]), tmp_path / name / "loop.graphml")
+    command = [sys.executable, "-m", "mpsn", "fit", "a", "b", "--epochs", "1", "-o", "m.mpsn"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "left out: self-loops (2): the vertices of a simplex are distinct.\n" in done.stderr
+    assert "self-loops (2)" in done.stdout
 
 
 def test_show_a_model_and_an_explanation(mpsn, folders, saved, tmp_path):
@@ -136,7 +190,7 @@ def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path, monkeypa
     for arguments, match in [
         (["fit", folders / "thn", "-o", tmp_path / "m"], "Did you mean thin?"),
         (["fit", folders / "thin", "-o", tmp_path / "m"], "a label for every graph, got none for"),
-        (["fit", folders, "-o", tmp_path / "no" / "m"], "to save the model in"),
+        (["fit", folders, "-o", tmp_path / "no" / "m"], "got no folder"),
         (["predict", tmp_path / "none", folders], "Expected a model file"),
         (["predict", lonely, folders], "damaged or of another kind"),
         (["predict", saved, lonely, "-o", tmp_path / "no" / "p.csv"], "Expected to write"),
@@ -150,14 +204,50 @@ def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path, monkeypa
         assert err.count("\n") == 1
 
 
-def test_without_scikit_learn_it_is_said(tmp_path):
-    program = "import sys; sys.modules['sklearn'] = None; from mpsn.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "predict", tmp_path / "m", tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "pip install 'mpsn[sklearn]'" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_plain_installation_has_all_that_fit_needs():
+    """`pip install .` installs the dependencies without extras."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    names = {re.split("[^a-z-]", line)[0] for line in project["dependencies"]}
+    assert {"torch", "torch-geometric", "scikit-learn", "networkx", "typer"} <= names
+    for folder in ("src", "docs"):
+        for file in (Path(__file__).parents[2] / folder).rglob("*.*"):
+            if file.suffix in (".py", ".md"):
+                for extra in re.findall(r"mpsn\[(\w+)\]", file.read_text()):
+                    assert extra in project["optional-dependencies"], file
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        ("0.5 1.5 0.5 1.5", [], "Expected classes as labels, got 0.5; add --regress"),
+        ("a b a b", ["--regress"], "Expected numbers as labels, got 'a'; drop --regress"),
+        ("1 nan 1 2", [], "Expected a word of at most 1000 characters or a finite number"),
+        ("1 1e400 1 2", ["--regress"], "finite number"),
+        (" 2 1 2", [], "got an empty one"),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_one_line(mpsn, tmp_path, rows, options, said):
+    table = ["graph,y", *(f"{i},{word}" for i, word in enumerate(rows.split(" ")))]
+    (tmp_path / "y.csv").write_text("\n".join(table))
+    (tmp_path / "graphs").mkdir()
+    for i in range(4):
+        nx.write_graph6(nx.path_graph(3 + i), tmp_path / f"graphs/{i}.g6")
+    given = [tmp_path / "graphs", "--labels", tmp_path / "y.csv", "-o", tmp_path / "m", *options]
+    code, out, err = mpsn("fit", *given)
+    assert (code, out) == (2, "")
+    assert said in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_fit_says_what_was_read_and_left_out(mpsn, tmp_path):
+    for kind, make in (("ring", nx.cycle_graph), ("path", nx.path_graph)):
+        (tmp_path / kind).mkdir()
+        for i in range(4):
+            rows = [f"{u},{v},0.5,near" for u, v in make(4 + i).edges]
+            text = "\n".join(["source,target,weight,how", *rows, ""])
+            (tmp_path / kind / f"{i}.csv").write_text(text)
+    given = tmp_path / "ring", tmp_path / "path", "-o", tmp_path / "m", "--epochs", 1
+    code, out, err = mpsn("fit", *given)
+    assert code == 0, err
+    assert "read: 8 graphs, 44 vertices, 40 edges as listed" in out
+    assert err.count("left out: Columns how of an edge list") == 1

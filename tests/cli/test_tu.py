@@ -1,7 +1,9 @@
 """mpsn reproduce tu and mpsn tune tu: rows chosen, tables printed, gone on with."""
 
 import json
+import zipfile
 
+import networkx as nx
 import pytest
 
 from tu_files import members, reddit_like, write_zip
@@ -58,3 +60,29 @@ def test_a_search(mpsn, options, tmp_path):
     assert [standing["epochs"] for standing in json.loads(out)] == [2, 1]
     code, _, err = mpsn("tune", "tu", "reddit-multi-5k-gin", "--epochs", "1,x", *options)
     assert (code, "comma-separated numbers" in err) == (2, True)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+@pytest.mark.parametrize("folder", [False, True])
+def test_any_set_in_the_layout(mpsn, tmp_path, folder, regression):
+    """As a zip file given itself, or as a folder among others; classes, or numbers to regress."""
+    graphs = [nx.cycle_graph(3 + i % 4) for i in range(20)] + [
+        nx.star_graph(4 + i % 4) for i in range(20)
+    ]
+    more = {"graph_attributes": ["-0.5"] * 20 + ["1e1"] * 20} if regression else {}
+    files = members("OWN", graphs, None if regression else [1] * 20 + [2] * 20, **more)
+    data = write_zip(tmp_path / "data/OWN.zip", files)
+    if folder:
+        with zipfile.ZipFile(data) as archive:
+            archive.extractall(tmp_path / "data/tu")
+        data = tmp_path / "data"
+    chosen = "--dataset", "OWN", "--quick", "--seeds", 1, "--data", data, "--out", tmp_path / "runs"
+    code, out, err = mpsn("reproduce", "tu", *chosen)
+    assert code == 0, err
+    for model in ("SIN", "GIN", "SWL kernel", "WL kernel"):
+        assert model in out
+    assert ("R² in percent" in out) == regression
+    code, out, _ = mpsn("reproduce", "tu", *chosen, "--json")
+    scores = {run["row"]: run["honest"] for run in json.loads(out)["runs"]}
+    assert set(scores) == {f"own-{model}" for model in ("sin", "gin", "swl-kernel", "wl-kernel")}
+    assert scores["own-wl-kernel"] > 0.9

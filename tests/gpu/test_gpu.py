@@ -4,7 +4,16 @@ import networkx as nx
 import pytest
 import torch
 
-from mpsn import ComplexDataset, clique_complex, clique_complexes, collate, lift_features
+from mpsn import (
+    ComplexDataset,
+    clique_complex,
+    clique_complexes,
+    collate,
+    cube_complexes,
+    cubical_complex,
+    lift_features,
+    ring_complexes,
+)
 
 pytestmark = [
     pytest.mark.gpu,
@@ -37,6 +46,23 @@ def test_lifting_in_small_chunks(monkeypatch):
     in_one = clique._up_torch
     monkeypatch.setattr(clique, "_up_torch", lambda level, n, b: in_one(level, n, b, room=1000))
     assert clique_complex((edges.cuda(), n), None) == whole
+
+
+@pytest.mark.parametrize("max_dim", [2, None])
+def test_rings_and_cubes(max_dim):
+    graphs = [random_graph(i, n=4 + i, p=0.35) for i in range(14)]
+    for lift in (
+        lambda d: ring_complexes(graphs, 8, max_dim, device=d),
+        lambda d: cube_complexes(graphs, max_dim or 3, device=d),
+    ):
+        assert lift("cuda").to("cpu") == lift("cpu")
+
+
+@pytest.mark.parametrize("pixels", ["cells", "vertices"])
+def test_images(pixels):
+    image = torch.rand(5, 4, 6)
+    K = cubical_complex(image, pixels=pixels, mask=image > 0.3)
+    assert cubical_complex(image.cuda(), pixels=pixels, mask=image.cuda() > 0.3).cpu() == K
 
 
 def test_packed_collection():

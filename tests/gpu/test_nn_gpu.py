@@ -15,6 +15,7 @@ pytestmark = [
 
 LAYERS = {
     "SINConv": lambda: nn.SINConv(4, 8, 3),
+    "CINConv": lambda: nn.CINConv(4, 8, 3, lower=True),
     "SINConv without co-faces": lambda: nn.SINConv(4, 8, 3, coface_message=False, norm=True),
     "LinearMPSNConv": lambda: nn.LinearMPSNConv(4, 8, 3, act="tanh"),
     "SCConv": lambda: nn.SCConv(4, 8),
@@ -24,9 +25,16 @@ LAYERS = {
 }
 
 
-def case(layer):
+KINDS = {
+    "cliques": lambda: mpsn.clique_complex(nx.gnp_random_graph(60, 0.3, seed=0), max_dim=3),
+    "rings": lambda: mpsn.ring_complex(nx.gnp_random_graph(40, 0.2, seed=0), 6, max_dim=3),
+    "cubes": lambda: mpsn.cubical_complex(torch.rand(4, 5, 6)).bare(),
+}
+
+
+def case(layer, kind="cliques"):
     torch.manual_seed(0)
-    K = mpsn.clique_complex(nx.gnp_random_graph(60, 0.3, seed=0), max_dim=3)
+    K = KINDS[kind]()
     K = K.flip({k: torch.rand(K.count(k)) < 0.5 for k in range(1, K.dim + 1)})
     xs = [torch.randn(n, 4, dtype=torch.float64) for n in K.counts]
     if hasattr(layer, "dim"):
@@ -47,12 +55,15 @@ def to_gpu(xs):
     return xs.cuda() if isinstance(xs, torch.Tensor) else [x.cuda() for x in xs]
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", LAYERS)
-def test_gpu_agrees_with_cpu(name, compiled):
+def test_gpu_agrees_with_cpu(name, compiled, kind):
     torch._dynamo.reset()
     layer = LAYERS[name]().double()
-    K, xs = case(layer)
+    if name == "SCConv" and kind != "cliques":
+        return  # defined for triangles
+    K, xs = case(layer, kind)
     expected = run(layer, K, xs)
     layer = layer.cuda()
     got = run(torch.compile(layer, fullgraph=True) if compiled else layer, K.to("cuda"), to_gpu(xs))
@@ -132,14 +143,17 @@ def derivatives(function, inputs):
 @pytest.mark.parametrize("k", [0, 1, 2])
 @pytest.mark.parametrize("act", ["elu", "relu", "tanh", "id"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_messages_in_one_kernel(act, k, batch, dtype):
+@pytest.mark.parametrize("rings", [False, True])
+def test_messages_in_one_kernel(rings, act, k, batch, dtype):
     """The Triton kernels against a chain of torch's operations."""
     from mpsn.nn._checks import activation
     from mpsn.nn.functional import coface_messages
     from mpsn.nn.functional.coface import _messages
 
     torch.manual_seed(0)
-    K = mpsn.clique_complex(nx.gnp_random_graph(30, 0.4, seed=0), max_dim=3).to("cuda")
+    graph = nx.gnp_random_graph(30, 0.4, seed=0)
+    K = mpsn.ring_complex(graph, 7, 3) if rings else mpsn.clique_complex(graph, max_dim=3)
+    K = K.to("cuda")
     shapes = (K.count(k), *batch, 5), (K.count(k + 1), *batch, 3), (70, 8), (70,)
     inputs, act = [torch.randn(s, dtype=torch.float64).to(dtype) for s in shapes], activation(act)
     B = K.incidence(k + 1)

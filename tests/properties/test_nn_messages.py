@@ -97,14 +97,28 @@ def test_fast_path_pairs_and_definition_agree(K, signed, aggr):
         torch.testing.assert_close(got, twin, atol=1e-12, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["cell", "cubical"])
+@given(data=st.data())
+def test_fast_path_and_pairs_agree_on_cells(kind, data):
+    K = data.draw(complexes(max_vertices=6, features=2, oriented=True, kind=kind))
+    signed_, aggr = data.draw(signed), data.draw(reduces)
+    xs = list(K.x)
+    pairs = slow(signed_, aggr)(K, xs)
+    torch.testing.assert_close(fast(signed_, aggr)(K, xs), pairs, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["simplicial", "cell", "cubical"])
 @settings(max_examples=40)
-@given(st.lists(complexes(max_vertices=5, features=2, oriented=True), max_size=4))
-def test_batching_equals_looping(many):
+@given(data=st.data())
+def test_batching_equals_looping(kind, data):
+    one = complexes(max_vertices=5, features=2, oriented=True, kind=kind)
+    many = data.draw(st.lists(one, max_size=4))
     torch.manual_seed(0)
     union = mpsn.collate(many)
     layers = [
         nn.SINConv(2, 3, max_dim=3),
         nn.SINConv(2, 3, max_dim=3, coface_message=False, act="relu"),
+        nn.CINConv(2, 3, max_dim=3, lower=True),
         nn.LinearMPSNConv(2, 3, max_dim=3, act="tanh"),
         fast(signed=True, aggr="mean"),
     ]

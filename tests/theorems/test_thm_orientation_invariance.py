@@ -16,10 +16,12 @@ INVARIANT = {
 }
 
 
+@pytest.mark.parametrize("kind", ["simplicial", "cell", "cubical"])
 @pytest.mark.parametrize("name", INVARIANT)
-def test_edge_flow_models_are_invariant(name):
+def test_edge_flow_models_are_invariant(name, kind):
     torch.manual_seed(0)
-    assert_orientation_invariant(EdgeFlowNet(EdgeFlowConfig(hidden=8, **INVARIANT[name])))
+    model = EdgeFlowNet(EdgeFlowConfig(hidden=8, **INVARIANT[name]))
+    assert_orientation_invariant(model, kind=kind)
 
 
 def test_mpsn_relu_is_not_and_the_kit_says_so():

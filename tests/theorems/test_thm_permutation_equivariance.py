@@ -3,14 +3,21 @@
 import pytest
 import torch
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mpsn import nn
+from mpsn.errors import LayerError
 from mpsn.testing import assert_permutation_equivariant, complexes
 
+KINDS = ("simplicial", "cell", "cubical")
 LAYERS = {
     "SINConv": lambda: nn.SINConv(3, 4, max_dim=3),
     "SINConv without co-faces": lambda: nn.SINConv(
         3, 4, max_dim=3, coface_message=False, act="relu", norm=True, train_eps=True
+    ),
+    "CINConv with lower messages": lambda: nn.CINConv(3, 4, max_dim=3, lower=True, train_eps=True),
+    "CINConv without shared cells": lambda: nn.CINConv(
+        3, 4, max_dim=3, lower=True, coface_message=False
     ),
     "OrientedConv": lambda: nn.OrientedConv(3, 4, act="tanh"),
     "OrientedConv unsigned": lambda: nn.OrientedConv(3, 4, act="relu", signed=False),
@@ -32,28 +39,40 @@ LAYERS = {
 }
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LAYERS)
-def test_layer_is_equivariant(name):
+def test_layer_is_equivariant(name, kind):
     torch.manual_seed(0)
-    assert_permutation_equivariant(LAYERS[name](), in_channels=3)
+    if name == "SCConv" and kind != "simplicial":
+        with pytest.raises(LayerError, match=r"a simplicial complex, .* got C.*Complex; use CINCo"):
+            assert_permutation_equivariant(LAYERS[name](), in_channels=3, kind=kind)
+        return
+    assert_permutation_equivariant(LAYERS[name](), in_channels=3, kind=kind)
 
 
-@pytest.mark.parametrize("name", ["SINConv", "LinearMPSNConv", "MPSNConv"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "name", ["SINConv", "CINConv with lower messages", "LinearMPSNConv", "MPSNConv"]
+)
 @settings(max_examples=20)
-@given(K=complexes(max_vertices=7, oriented=True))
-def test_on_random_complexes(name, K):
+@given(data=st.data())
+def test_on_random_complexes(name, kind, data):
     torch.manual_seed(0)
+    K = data.draw(complexes(max_vertices=7, oriented=True, kind=kind))
     assert_permutation_equivariant(LAYERS[name](), [K], in_channels=3)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=20)
-@given(K=complexes(max_vertices=7, features=3))
-def test_models_are_invariant(K):
+@given(data=st.data())
+def test_models_are_invariant(kind, data):
+    K = data.draw(complexes(max_vertices=7, features=3, kind=kind))
     torch.manual_seed(0)
     m = nn.models
     order = {k: torch.randperm(n) for k, n in enumerate(K.counts)}
     for model in (
         m.SIN(m.SINConfig(in_channels=3, max_dim=3, layers=2)),
+        m.CIN(m.CINConfig(in_channels=3, max_dim=3, layers=2, lower=True)),
         m.MLPSum(m.MLPSumConfig(in_channels=3, max_dim=3, hidden=8)),
         m.GIN(m.GINConfig(in_channels=3, layers=2)),
     ):

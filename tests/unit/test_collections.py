@@ -9,8 +9,9 @@ import torch
 from torch_geometric.utils import from_networkx
 
 from mpsn.datasets._collections import read_collection
-from mpsn.errors import FileError
+from mpsn.errors import FileError, LeftOut
 from mpsn.lifting import clique_complexes
+from tu_files import members, write_zip
 
 GRAPHS = [nx.cycle_graph(3), nx.path_graph(4), nx.star_graph(4)]
 
@@ -92,7 +93,7 @@ def test_many_graphs_in_a_file(tmp_path):
 @pytest.mark.parametrize("place", ["", "TOY/", "TOY/raw/"])
 def test_tu_archives_and_folders(tmp_path, labeled, place):
     parts = {
-        "A": "1, 2\n2, 1\n2, 3\n1, 3\n4, 5\n",
+        "A": "1, 2\n2, 3\n1, 3\n4, 5\n",
         "graph_indicator": "1\n1\n1\n2\n2\n",
         "graph_labels": "-1\n1\n",
     }
@@ -136,3 +137,76 @@ def test_nothing_there(tmp_path):
     (tmp_path / "bad.zip").write_bytes(b"PK no")
     with pytest.raises(FileError, match="a zip file"):
         found(tmp_path / "bad.zip")
+
+
+TRIANGLES = [nx.cycle_graph(3), nx.cycle_graph(3)]
+
+
+def test_all_of_a_tu_set_is_read(tmp_path):
+    """Labels, attributes, or both, of vertices and edges; in files of any order of vertices."""
+    labels, values = [7, 8, 9] * 2, [f"{i}.5, 0" for i in range(6)]
+    edges = [f"{i}" for i in range(12)]
+    both = members("OWN", TRIANGLES, [1, 2], labels, node_attributes=values, edge_labels=edges)
+    (_, graph, label), _ = read_collection([write_zip(tmp_path / "OWN.zip", both)])
+    assert label == 1
+    assert graph.nodes[1] == {"label": 8, "attribute_0": 1.5, "attribute_1": 0.0}
+    assert {type(data["label"]) for _, data in graph.nodes(data=True)} == {int}
+    assert [data["label"] for _, _, data in graph.edges(data=True)] == [0, 1, 2]  # listed first
+    one = members("OWN", TRIANGLES, [1, 2], node_attributes=values, edge_attributes=["0.5"] * 12)
+    _, (_, graph, _) = read_collection([write_zip(tmp_path / "OWN.zip", one)])
+    assert graph.x.tolist() == [[3.5, 0], [4.5, 0], [5.5, 0]]
+    assert graph.edge_attr.shape == (6, 1)
+    short = members("OWN", TRIANGLES, [1, 2], edge_labels=edges[:-1])
+    with pytest.raises(FileError, match=r"each of 12 lines of OWN_A.txt in OWN_edge_labels"):
+        found(write_zip(tmp_path / "OWN.zip", short))
+
+
+def test_targets_of_a_tu_set(tmp_path):
+    files = members("OWN", TRIANGLES, None, graph_attributes=["0.5, 3", "1.5, 4"])
+    path = write_zip(tmp_path / "OWN.zip", files)
+    assert found(path, target="1") == [("OWN:0", 3.0), ("OWN:1", 4.0)]
+    for target in (None, "2", "size"):
+        with pytest.raises(FileError, match="one of the 2 targets"):
+            found(path, target=target)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name,kind\na,1\nb.g6,2\nc,3\na,2\n", "each graph once .* 'a' again on line 5"),
+        ("name,kind\na,1\nb.g6,\nc,3\n", "a label on line 3 .* an empty one"),
+        ("name,kind\na,1\nb.g6,nan\nc,3\n", "finite number as the label of b.g6, got nan"),
+        ("name,kind\na,1\nb.g6,1e999\nc,3\n", "finite number as the label of b.g6, got inf"),
+        ("name,kind\na,1\nb.g6,2,3\nc,3\n", "2 columns on line 3 .* got 3"),
+        (f"name,kind\na,1\nb.g6,{'x' * 1001}\nc,3\n", "at most 1000 characters"),
+        ('name,kind\na,1\nb.g6,"2\nc,3\n', "Expected"),
+    ],
+)
+def test_tables_of_labels_that_are_refused(folder, tmp_path, text, message):
+    (tmp_path / "y.csv").write_text(text)
+    with pytest.raises(FileError, match=message):
+        found(folder, labels=tmp_path / "y.csv")
+
+
+def test_odd_labels_that_are_read(folder, tmp_path):
+    table = tmp_path / "y.csv"
+    for words, expected in (
+        (("1_0", "1_1", "1_2"), ["1_0", "1_1", "1_2"]),
+        (("10" * 15, "2", "3"), [float("10" * 15), 2.0, 3.0]),
+        (("1e30", "0.5", "3"), [1e30, 0.5, 3.0]),
+        (("ü", "NA", "3"), ["ü", "NA", "3"]),
+    ):
+        rows = zip("abc", words, strict=True)
+        table.write_text("name;kind\n" + "".join(f"{a};{b}\n" for a, b in rows), encoding="utf-8")
+        assert [label for _, label in found(folder, labels=table)] == expected
+    table.write_text("name,kind\na,1\nb,2\nc,3\nd,4\n")
+    with pytest.warns(LeftOut, match="1 labels are not used: there are no graphs named d"):
+        found(folder, labels=table)
+
+
+def test_lone_surrogates_are_no_label(tmp_path):
+    graph = nx.path_graph(2)
+    graph.graph["kind"] = "\ud800"
+    (tmp_path / "a.json").write_text(json.dumps(nx.node_link_data(graph, edges="edges")))
+    with pytest.raises(FileError, match=r"as the label of a.json, got '\\ud800'"):
+        found(tmp_path / "a.json", target="kind")

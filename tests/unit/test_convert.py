@@ -1,5 +1,7 @@
 """To and from what people have."""
 
+import sys
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 from torch_geometric.data import Data
 
 from mpsn import SimplicialComplex, clique_complex, clique_complexes
-from mpsn.errors import ComplexError, GraphError
+from mpsn.errors import ComplexError, GraphError, LeftOut, MissingPackageError
 from mpsn.testing import complexes, graphs
 
 EDGES = torch.tensor([[0, 1, 2, 1, 3, 3], [1, 0, 1, 2, 3, 1]])  # two-way, repeated, a self-loop
@@ -51,7 +53,8 @@ def test_every_kind_of_graph_is_the_same_complex(graph):
 
 
 def test_networkx_labels_are_kept():
-    K = SimplicialComplex.from_graph(as_networkx())
+    with pytest.warns(LeftOut, match="directions of the edges of 1 of 1 graphs are not used"):
+        K = SimplicialComplex.from_graph(as_networkx())
     assert K.vertex_labels is None  # they were 0, 1, ... in order
     names = nx.relabel_nodes(nx.path_graph(3), {0: "a", 1: ("b", 2), 2: 7.5})
     K = SimplicialComplex.from_graph(names)
@@ -88,7 +91,8 @@ def test_pyg_round_trip_with_features():
         edge_attr=torch.tensor([[5.0], [6.0], [7.0], [8.0]]),
         y=torch.tensor(1),
     )
-    K = SimplicialComplex.from_graph(data)
+    with pytest.warns(LeftOut, match=r"different values \(2\): that of the first listing is kept"):
+        K = SimplicialComplex.from_graph(data)
     assert K.x[0].tolist() == [[1], [2], [3]]
     assert K.x[1].tolist() == [[5], [7]]  # of the first listing of each edge
     assert K.y.tolist() == [1]
@@ -119,7 +123,7 @@ def test_one_dimensional_pyg_attributes_become_columns():
         (Data(num_nodes=3), "with edge_index, got none"),
         (scipy.sparse.coo_matrix((2, 3)), r"square adjacency matrix, got shape \(2, 3\)"),
         ("graph.g6", r"got str"),
-        ([EDGES, 5], r"got list"),
+        ([EDGES, 5], r"a list of edges"),
         (Data(edge_index=EDGES, x=torch.ones(2, 1), num_nodes=5), r"x of shape \(5, F\)"),
         (Data(edge_index=EDGES, edge_attr=torch.ones(2, 1), num_nodes=5), "edge_attr of shape"),
         (Data(edge_index=EDGES, x=torch.full((5, 1), torch.nan)), "NaN or infinity in x, first"),
@@ -148,7 +152,7 @@ def test_bad_graphs_among_many_are_named():
         ([[0, 1], [-1, 2]], r"vertices >= 0, got \[-1, 2\]"),
         ([[]], "at least one vertex"),
         ([[0.5, 1]], "vertices as integers"),
-        ([["a", "b"]], "vertices as integers"),
+        ([["a", "b"], ["a", "a"]], "distinct vertices"),
     ],
 )
 def test_bad_simplices(simplices, message):
@@ -159,3 +163,55 @@ def test_bad_simplices(simplices, message):
 def test_too_few_vertices():
     with pytest.raises(ComplexError, match="num_vertices > 3, the largest vertex, got 3"):
         SimplicialComplex.from_simplices([[2, 3]], num_vertices=3)
+
+
+NAMED = SimplicialComplex.from_simplices([["a", "b", "c"], ["c", "d"], ["e"]])
+
+
+def test_simplices_of_named_vertices():
+    assert NAMED.vertex_labels == ("a", "b", "c", "d", "e")
+    numbers = SimplicialComplex.from_simplices([[0, 1, 2], [2, 3], [4]])
+    assert numbers.replace(vertex_labels="abcde") == NAMED
+    mixed = SimplicialComplex.from_simplices([{("x", 1), "y"}, {"y"}])
+    assert set(mixed.vertex_labels) == {("x", 1), "y"}
+    assert mixed.counts == (2, 1)
+
+
+@given(complexes(max_dim=3))
+def test_scipy_matrices_are_those_of_torch(K):
+    graph = SimplicialComplex.from_graph(K.to_scipy())
+    assert graph == K.skeleton(1).bare()
+    for k in range(1, K.dim + 1):
+        assert (K.to_scipy(k).toarray() == K.boundary_matrix(k).to_dense().numpy()).all()
+
+
+@pytest.mark.filterwarnings("ignore")  # of these packages
+@pytest.mark.parametrize("package", ["xgi", "toponetx"])
+def test_other_libraries_both_ways(package):
+    pytest.importorskip(package)
+    to, back = f"to_{package}", getattr(SimplicialComplex, f"from_{package}")
+    for K in (NAMED, clique_complex(nx.karate_club_graph(), max_dim=3)):
+        theirs = getattr(K, to)()
+        assert back(theirs) == K
+        if package == "toponetx":
+            assert theirs.shape == K.counts
+        else:
+            assert (theirs.num_nodes, theirs.num_edges) == (K.counts[0], sum(K.counts[1:]))
+
+
+@pytest.mark.parametrize("package", ["xgi", "toponetx"])
+def test_without_the_other_library_it_is_said(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackageError, match=f"pip install {package}"):
+        getattr(NAMED, f"to_{package}")()
+
+
+def test_attributes_of_other_libraries_are_left_out_with_a_word():
+    xgi = pytest.importorskip("xgi")
+    theirs = xgi.SimplicialComplex()
+    theirs.add_node(1, color="red")
+    theirs.add_simplex([1, 3])
+    with pytest.warns(LeftOut, match="color of a complex of XGI"):
+        K = SimplicialComplex.from_xgi(theirs)
+    assert K.vertex_labels == (1, 3)
+    assert K.counts == (2, 1)

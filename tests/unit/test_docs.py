@@ -57,6 +57,8 @@ def test_the_commands_for_your_own_graphs_work(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir()
         for i, name in enumerate(names):
             graph = nx.cycle_graph(i + shift) if i % 2 else nx.complete_graph(i % 5 + shift)
+            nx.set_node_attributes(graph, {v: v % 7 for v in graph}, "age")
+            nx.set_node_attributes(graph, {v: "ab"[v % 2] for v in graph}, "breed")
             nx.write_graphml(graph, tmp_path / folder / f"{name}.graphml")
     lines = ["graph,weight", *(f"{name},{len(name)}.5" for name in names)]
     (tmp_path / "molecules.csv").write_text("\n".join(lines))

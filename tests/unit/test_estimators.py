@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from torch_geometric.utils import from_networkx
 
 import mpsn
-from mpsn.errors import GraphError, LayerError, MPSNError
+from mpsn.errors import FileError, GraphError, LayerError, MPSNError
 from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor, load
 from mpsn.estimators import _inputs as inputs
 from mpsn.estimators._explain import without
@@ -52,7 +52,6 @@ def test_every_kind_of_graph_gives_the_same(model, tmp_path):
         graph,
         from_networkx(graph),
         mpsn.clique_complex(graph, 2),
-        mpsn.clique_complex(graph, 3),
         nx.to_scipy_sparse_array(graph),
         tmp_path / "graph.graphml",
         str(tmp_path / "graph.g6"),
@@ -163,70 +162,8 @@ def test_cross_validation_and_targets_found_in_the_graphs():
         SimplicialClassifier(**QUICK).fit(GRAPHS)
 
 
-def painted(seed, values):
-    """Return a random graph whose vertices have attributes."""
-    graph = nx.gnp_random_graph(6, 0.5, seed=seed)
-    for vertex in graph:
-        graph.nodes[vertex].update({name: value(vertex) for name, value in values.items()})
-    return graph
-
-
-def test_the_rule_for_features():
-    def rule_of(graphs, **settings):
-        return SimplicialClassifier(**{**QUICK, "epochs": 1}, **settings).fit(
-            graphs, [0, 1] * (len(graphs) // 2)
-        )
-
-    values = {"color": lambda v: "red" if v % 2 else "blue", "mass": lambda v: v / 3}
-    values["name"] = lambda v: f"vertex {v} of {np.random.default_rng(v).random()}"
-    graphs = [painted(i, values) for i in range(4)]
-    for i, graph in enumerate(graphs):  # more names than kinds
-        for v in graph:
-            graph.nodes[v]["name"] += f" in {i}" * (v < 9)
-    many = [painted(i, {**values, "name": lambda v, i=i: f"{i} {v}"}) for i in range(20)]
-    found = rule_of(many).features_
-    assert found.source == "attributes"
-    assert [(c.name, len(c.kinds)) for c in found.columns] == [("color", 2), ("mass", 0)]
-    assert found.left_out == ("name",)
-    assert found.width == 3
-    only = rule_of(graphs, features=["mass"]).features_
-    assert only.width == 1
-    mass = [v / 3 for v in range(6)]
-    assert only.columns[0].mean == pytest.approx(np.mean(mass))
-    assert only.columns[0].scale == pytest.approx(np.std(mass))
-    assert rule_of(graphs, features="degree").features_.source == "degree"
-    assert rule_of(graphs, features="constant").n_features_in_ == 1
-    data = [from_networkx(nx.path_graph(3)) for _ in range(4)]
-    for item in data:
-        item.x = torch.tensor([[0.0, 5], [1, 6], [0, 7]])
-    assert [c.scale for c in rule_of(data).features_.columns] == [1, pytest.approx((2 / 3) ** 0.5)]
-    for item in data:
-        item.x = torch.tensor([[4], [7], [4]])
-    assert rule_of(data).features_.columns[0].kinds == (4, 7)
-    with pytest.raises(GraphError, match="attribute 'weight' on all vertices"):
-        rule_of(graphs, features=["weight"])
-    with pytest.raises(GraphError, match=r"write \['color'\]"):
-        rule_of(graphs, features="color")
-
-
-def test_new_degrees_and_kinds_at_prediction():
-    model = SimplicialClassifier(**QUICK).fit([nx.path_graph(4), nx.cycle_graph(5)] * 4, [0, 1] * 4)
-    assert model.features_.degrees == (1, 2)
-    (star,), _ = inputs.prepare([nx.star_graph(7)], 2, model.features_)
-    assert star.x[0].tolist() == [[0, 1], *[[1, 0]] * 7]  # degree 7 counts as 2
-    assert model.predict([nx.star_graph(7)]).shape == (1,)
-    colored = [painted(i, {"color": lambda v: "red"}) for i in range(4)]
-    model = SimplicialClassifier(**QUICK).fit(colored, [0, 1, 0, 1])
-    green = painted(9, {"color": lambda v: "green"})
-    (unknown,), _ = inputs.prepare([green], 2, model.features_)
-    assert not unknown.x[0].any()  # a kind that the fit has not seen is none of those it has
-    assert model.predict([green]).shape == (1,)
-    with pytest.raises(GraphError, match="attribute 'color'"):
-        model.predict([nx.path_graph(3)])
-
-
 def test_odd_graphs(model):
-    odd = [nx.empty_graph(1), nx.path_graph(2), nx.Graph([(0, 0)]), nx.DiGraph([(0, 1), (1, 0)])]
+    odd = [nx.empty_graph(1), nx.path_graph(2), nx.DiGraph([(0, 1), (1, 0)])]
     assert np.isfinite(model.predict_proba(odd)).all()
     assert np.isfinite(model.predict_proba([nx.empty_graph(0)])).all()
 
@@ -249,6 +186,14 @@ def test_wrong_input_is_said(model):
         ({"validation": 1.5}, MPSNError),
         ({"device": "tpu9"}, MPSNError),
         ({"learning_rate": 0}, MPSNError),
+        ({"learning_rate": float("inf")}, MPSNError),
+        ({"learning_rate": "fast"}, MPSNError),
+        ({"batch_size": 0}, MPSNError),
+        ({"batch_size": True}, MPSNError),
+        ({"validation": 2}, MPSNError),
+        ({"validation": None}, MPSNError),
+        ({"random_state": -5}, MPSNError),
+        ({"random_state": "dice"}, MPSNError),
     ]:
         with pytest.raises(error, match="Expected"):
             SimplicialClassifier(**{**QUICK, **settings}).fit(GRAPHS, NAMES)
@@ -258,7 +203,7 @@ def test_wrong_input_is_said(model):
 
 def test_the_summary_says_what_was_built(model):
     text = model.summary()
-    for part in ("fitted to 30 graphs", "thick (15), thin (15)", "the degree, one-hot", "held out"):
+    for part in ("fitted to 30 graphs", "thick (15), thin (15)", "degree (one-hot", "held out"):
         assert part in text
     few = SimplicialClassifier(**QUICK).fit(GRAPHS[:6], NAMES[:6])
     assert "none held out: too few graphs" in few.summary()
@@ -288,7 +233,7 @@ def test_gradients_times_inputs(networks):
         moved[k][s] *= 1 + 1e-6
         change = (chance(moved) - chance(xs)) / 1e-6
         assert found.contributions[k][s].item() == pytest.approx(change, rel=1e-2, abs=1e-4)
-    for column, name in enumerate(networks.features_.names):
+    for column, name in enumerate(networks.features_.names[0]):
         moved = [x.clone() for x in xs]
         for x in moved:
             x[:, column] *= 1 + 1e-6
@@ -402,3 +347,52 @@ def test_features_that_are_all_the_same_are_not_normalised():
         [*rings[:5], nx.path_graph(4)], [0, 1] * 3
     )
     assert other.model_.members[0].config.norm
+
+
+RINGS = [nx.cycle_graph(n) for n in (5, 6)] * 12
+SIZES = [5, 6] * 12
+
+
+def test_lifts_by_name_are_saved_with_the_model(tmp_path):
+    model = SimplicialClassifier(lift="rings", max_ring=5, **QUICK).fit(RINGS, SIZES)
+    assert model.counts_ == (132, 132, 12)  # only the pentagons are filled
+    assert "rings of up to 5 vertices" in model.summary()
+    model.save(tmp_path / "model.mpsn")
+    same = load(tmp_path / "model.mpsn")
+    assert (same.lift, same.max_ring) == ("rings", 5)
+    np.testing.assert_allclose(same.predict_proba(RINGS), model.predict_proba(RINGS), rtol=1e-5)
+    (cell, _), *_ = [row for row in model.explain(RINGS[0]).top(20) if len(row[0]) > 2]
+    assert cell == [0, 1, 2, 3, 4]
+    left = model.explain(RINGS[0], method="leave_out")
+    assert [len(part) for part in left.contributions] == [5, 5, 1]
+    squares = [nx.cycle_graph(4), nx.path_graph(4)] * 12
+    both = SimplicialClassifier(lift="cliques+rings", max_dim=3, **QUICK).fit(squares, [0, 1] * 12)
+    assert both.counts_ == (96, 84, 12)
+    assert SimplicialClassifier(lift="cubes", **QUICK).fit(squares, [0, 1] * 12).counts_[2] == 12
+
+
+def test_lifts_by_function_and_complexes_of_all_kinds(tmp_path):
+    model = SimplicialClassifier(lift=lambda graph: mpsn.ring_complex(graph, 5), **QUICK)
+    model.fit(RINGS, SIZES)
+    named = SimplicialClassifier(lift="rings", max_ring=5, **QUICK).fit(RINGS, SIZES)
+    np.testing.assert_allclose(model.predict_proba(RINGS), named.predict_proba(RINGS), rtol=1e-5)
+    kinds = [RINGS[0], mpsn.ring_complex(RINGS[0], 5)]
+    chances = named.predict_proba([*kinds, mpsn.clique_complex(RINGS[1])])
+    np.testing.assert_allclose(chances[:2], named.predict_proba(kinds), rtol=1e-5)
+    np.testing.assert_allclose(chances[0], chances[1], rtol=1e-5)
+    with pytest.raises(FileError, match="Expected a lift by name, such as 'rings', in a model"):
+        model.save(tmp_path / "model.mpsn")
+
+
+@pytest.mark.parametrize(
+    ("lift", "message"),
+    [
+        ("ring", "Expected a lift among cliques, rings, .* Did you mean rings"),
+        (lambda graph: mpsn.SimplicialComplex(3), "keeps the 5 vertices of a graph, got 3"),
+        (lambda graph: mpsn.SimplicialComplex(graph[1]), "keeps all edges of a graph"),
+        (lambda graph: graph, "a lift that returns a complex"),
+    ],
+)
+def test_bad_lifts(lift, message):
+    with pytest.raises(GraphError, match=message):
+        SimplicialClassifier(lift=lift, **QUICK).fit(RINGS, SIZES)

@@ -10,10 +10,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
 from mpsn.errors import FileError, MPSNError
+from mpsn.experiments import _reproduce
 from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._engine import run
 from mpsn.experiments._experiment import DataSets, Resources, Table
@@ -32,7 +34,7 @@ def contents(folder: Path) -> dict[str, object]:
     for path in sorted(folder.rglob("*.json")):
         values = json.loads(path.read_text())
         found[str(path.relative_to(folder))] = {
-            k: v for k, v in values.items() if k not in ("seconds", "memory")
+            k: v for k, v in values.items() if k not in ("seconds", "memory", "finished")
         }
     return found
 
@@ -83,8 +85,8 @@ def test_a_changed_config_never_mixes(tmp_path):
     records = run(EXPERIMENT, changed, 1, out=tmp_path).records
     assert len(records) == 2
     assert all(r.job.config == changed["a"] for r in records)
-    newest, left = Store(tmp_path, ToyConfig).newest()
-    assert left == 2
+    newest, older, bad = Store(tmp_path, ToyConfig).newest()
+    assert (older, bad) == (2, [])
     assert {r.job.config for r in newest} == {changed["a"], TOY["b"]}
 
 
@@ -165,6 +167,26 @@ def test_seeds_and_devices_are_checked_before_anything_runs(tmp_path):
         run(EXPERIMENT, TOY, 1, out=tmp_path, device="toaster")
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_folders_are_checked_before_anything_runs(tmp_path, monkeypatch, processes):
+    def refuse(*_):
+        raise AssertionError("it ran, or read data")
+
+    (tmp_path / "file").write_text("precious")
+    lazy = replace(EXPERIMENT, work=refuse, read=refuse)
+    with pytest.raises(FileError, match=r"Expected to write records to .*file.*Not a directory"):
+        run(lazy, TOY, 1, out=tmp_path / "file" / "toy", processes=processes)
+
+    def read_only(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "open", read_only)
+    with pytest.raises(FileError, match="Read-only file system"):
+        run(lazy, TOY, 1, out=tmp_path / "runs", processes=processes)
+    monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -177,7 +199,7 @@ run(EXPERIMENT, toys, 2, out=Path(sys.argv[1]), processes=int(sys.argv[2]))
 
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_killed_runs_resume(tmp_path, processes):
-    """Killed as soon as some record appears; a part may stay behind, records are whole."""
+    """Killed as soon as some record appears; records are whole."""
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "killed"), processes]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     victim = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
@@ -187,6 +209,8 @@ def test_killed_runs_resume(tmp_path, processes):
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     assert 0 < len(contents(tmp_path / "killed")) < 8
+    if hasattr(os, "O_TMPFILE"):
+        assert not list(tmp_path.rglob("*.part"))
     toys = {name: ToyConfig(float(i), pause=0.02) for i, name in enumerate("abcd")}
     run(EXPERIMENT, toys, 2, out=tmp_path / "killed")
     run(EXPERIMENT, toys, 2, out=tmp_path / "undisturbed")
@@ -194,6 +218,29 @@ def test_killed_runs_resume(tmp_path, processes):
     for record in (*killed.values(), *undisturbed.values()):
         record["environment"].pop("threads")
     assert killed == undisturbed
+
+
+@pytest.mark.parametrize("moment", ["start", "work"])
+def test_workers_end_with_their_parent(tmp_path, moment):
+    """Within two seconds, both while they load torch and while they work."""
+    script = SCRIPT.replace("pause=0.02", "pause=60.0")
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", script, str(tmp_path), "2"]
+    parent = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+    workers = []
+    while len(workers) < 2:
+        assert parent.poll() is None
+        time.sleep(0.01)
+        children = psutil.Process(parent.pid).children(recursive=True)
+        workers = [child for child in children if "spawn_main" in "".join(child.cmdline())]
+    if moment == "work":
+        time.sleep(8)
+    parent.kill()
+    parent.wait()
+    gone, alive = psutil.wait_procs(workers, timeout=2)
+    for process in alive:
+        process.kill()
+    assert len(gone) == 2
 
 
 def test_configs_are_typed_and_refuse_what_they_do_not_know(tmp_path):
@@ -237,6 +284,17 @@ def test_all_configs_of_the_project_load_and_have_a_quick_version(name):
     assert steps[1] < steps[0] / 2
     with pytest.raises(MPSNError, match=f"Expected a row of experiment {name}.*got 'nonsense'"):
         rows(name, experiment.config, ["nonsense"])
+
+
+def test_a_figure_that_cannot_be_written_hides_no_table(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise FileError("Expected to write a picture, got a full disk.")
+
+    monkeypatch.setattr(_reproduce, "save_figure", full)
+    found = _reproduce.reproduce("sr", models=["gin"], seeds=1, quick=True, out=tmp_path)
+    assert len(found.table.rows) == 3
+    assert found.figures == []
+    assert found.missing == ["No figures. Expected to write a picture, got a full disk."]
 
 
 def test_figures_come_as_png_and_svg(tmp_path):

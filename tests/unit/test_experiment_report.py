@@ -51,5 +51,5 @@ def test_the_page_is_written_whole(runs, tmp_path):
 
 def test_a_folder_without_records_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CATALOG", ())
-    with pytest.raises(FileError, match=r"Expected records of experiments in .* got none"):
+    with pytest.raises(FileError, match=r"Expected records of experiments in .* without runs"):
         report(tmp_path)

@@ -63,6 +63,12 @@ def test_the_floor_is_found_in_jobs_of_one_seed():
     assert run("swl", "SR(16,6,2,2)", (0,)).runs[0].metrics == {"pairs": 1, "failed": 0, "rate": 0}
 
 
+@pytest.mark.parametrize("family", SMALL[:-1])
+def test_rings_split_every_family(family):
+    """Also SR(26,10,3,4), where SWL on cliques leaves a pair."""
+    assert run("rings", family, (0,)).runs[0].metrics["failed"] == 0
+
+
 @pytest.mark.parametrize(
     ("row", "family"), [("sin", "SR(25,12,5,6)"), ("sin-floor", "SR(28,12,6,4)")]
 )
@@ -152,6 +158,8 @@ def test_refusals():
         sr.SRConfig(sin=SINConfig(), gin=GINConfig())
     with pytest.raises(MPSNError, match=r"SR\(40,12,2,4\), got 'SR\(1,2,3,4\)'"):
         sr.SRConfig(families=("SR(1,2,3,4)",))
+    with pytest.raises(MPSNError, match="max_ring for the exact test, got it for a network"):
+        sr.SRConfig(sin=SINConfig(), max_ring=6)
 
 
 def test_families_that_cannot_be_had(monkeypatch, tmp_path):

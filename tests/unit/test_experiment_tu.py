@@ -95,7 +95,7 @@ def test_configs_are_those_of_the_paper():
             assert net.dropout_position == position
             assert net.readout_dims == ((0, 1, 2) if row.endswith("-sum") else (0, 2))
     kinds = {(config.dataset, config.model) for config in found.values()}
-    assert len(kinds) == 24
+    assert len(kinds) == 25  # and a kernel on rings
     assert len(found) == 26
 
 
@@ -108,8 +108,9 @@ def test_bad_configs_are_refused():
         replace(SMALL, train=None)
     with pytest.raises(ConfigError, match="from 1 to 10 folds, got 11"):
         replace(SMALL, folds=11)
-    with pytest.raises(ConfigError, match="a data set among"):
-        replace(SMALL, dataset="MUTAG")
+    assert replace(SMALL, dataset="MUTAG").dataset == "MUTAG"
+    with pytest.raises(ConfigError, match="the name of a data set"):
+        replace(SMALL, dataset="../MUTAG")
     with pytest.raises(ConfigError, match=r"got width; The settings are .*hidden"):
         build(TUConfig, {"dataset": "NCI1", "sin": {"width": 3}}, "file")
 
@@ -162,6 +163,20 @@ def test_the_same_job_gives_the_same_runs(data, config):
     assert lengths == {3 if config.train else 4}
     at = run.curve["val"].index(max(run.curve["val"]))
     assert run.metrics["honest"] == run.curve["val_test"][at]
+
+
+def test_threads_do_not_matter(data):
+    """Batches large enough for torch to divide sums among threads, which rounds differently."""
+    wide = replace(SMALL.sin, hidden=128, layers=2)
+    job = Job("row", replace(SMALL, sin=wide, train=Settings(3, 45)), folds=(0,))
+    given, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            found.append(EXPERIMENT.work(job, resources(data)))
+    finally:
+        torch.set_num_threads(given)
+    assert found[1:] == found[:1] * 2
 
 
 def test_jobs_lose_little_when_killed():
@@ -278,6 +293,14 @@ def test_the_swl_kernel_sees_triangles():
     graphs = [as_graph(g) for g in (nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2))]
     assert gram("wl", graphs, 3, labeled=False)[0, 1] == pytest.approx(1)
     assert gram("swl", graphs, 3, labeled=False)[0, 1] < 0.9
+
+
+def test_the_ring_kernel_sees_rings():
+    graphs = [as_graph(g) for g in (nx.cycle_graph(8), nx.disjoint_union(*[nx.cycle_graph(4)] * 2))]
+    assert gram("swl", graphs, 3, labeled=False)[0, 1] == pytest.approx(1)
+    assert gram("rings", graphs, 3, labeled=False)[0, 1] < 0.9
+    plain = [graph._replace(x=torch.ones(8, 1)) for graph in graphs]
+    assert gram("rings", plain, 3, labeled=True)[0, 1] < 0.9
 
 
 def test_missing_data_is_said_and_broken_data_refused_before_any_training(data, monkeypatch):

@@ -11,8 +11,18 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot as plt
 
-from mpsn._io import atomic_write, save_figure
+from mpsn._io import atomic_write, check_writable, save_figure
 from mpsn.errors import FileError
+
+
+@pytest.fixture(params=["unnamed", "named"], autouse=True)
+def parts(request, monkeypatch):
+    """Part files without a name, as on Linux, and with one, as everywhere else."""
+    if request.param == "named":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    elif not hasattr(os, "O_TMPFILE"):
+        pytest.skip("files without a name are Linux's")
+    return request.param
 
 
 def names(folder):
@@ -36,14 +46,14 @@ def test_text_and_bytes(tmp_path):
     assert names(tmp_path) == ["bytes", "text"]
 
 
-def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
+def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path, parts):
     path = tmp_path / "file"
     path.write_text("old")
     with atomic_write(path, "w") as file:
         file.write("new")
         file.flush()
         assert path.read_text() == "old"
-        assert len(names(tmp_path)) == 2
+        assert len(names(tmp_path)) == (2 if parts == "named" else 1)
     assert path.read_text() == "new"
 
 
@@ -63,15 +73,17 @@ def test_an_error_in_the_block_leaves_no_trace(tmp_path, error):
     assert path.read_text() == "old"
 
 
-@pytest.mark.parametrize("where", ["write", "fsync", "replace", "open"])
-def test_a_full_disk_leaves_no_trace(tmp_path, monkeypatch, where):
+@pytest.mark.parametrize("where", ["write", "fsync", "link", "replace", "open"])
+def test_a_full_disk_leaves_no_trace(tmp_path, monkeypatch, parts, where):
+    if where == "link" and parts == "named":
+        pytest.skip("nothing is linked")
     path = tmp_path / "file"
     path.write_text("old")
 
-    def full(*_):
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    if where in ("fsync", "open"):
+    if where in ("fsync", "open", "link"):
         monkeypatch.setattr(os, where, full)
     if where == "replace":
         monkeypatch.setattr(Path, where, full)
@@ -127,6 +139,7 @@ def test_links(tmp_path, monkeypatch):
         write(tmp_path / "real", "newer")
     assert (tmp_path / "victim").read_text() == "precious"
     assert (tmp_path / "real").read_text() == "new"
+    assert (tmp_path / ".real.guessed.part").is_symlink()  # not ours to remove
 
 
 def test_devices_and_pipes_are_written_to_directly(tmp_path):
@@ -160,6 +173,50 @@ def test_writers_do_not_disturb_each_other(tmp_path):
         one.write("one")
         other.write("other")
     assert path.read_text() == "one"
+    assert names(tmp_path) == ["file"]
+
+
+def test_folders_are_checked_before_the_work(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("old")
+    for path in ("file", "new"):
+        check_writable(tmp_path / path)
+    check_writable(tmp_path / "a" / "b", parents=True)
+    check_writable("/dev/full")
+    os.mkfifo(tmp_path / "pipe")
+    check_writable(tmp_path / "pipe")  # nobody reads it yet
+    assert names(tmp_path) == ["file", "pipe"]
+    assert (tmp_path / "file").read_text() == "old"
+    for path, said in (("file/below", "no folder"), ("no/below", "no folder"), (".", "a folder")):
+        with pytest.raises(FileError, match=f"Expected to write a story to .*got {said}"):
+            check_writable(tmp_path / path, what="a story")
+    with pytest.raises(FileError, match="Not a directory"):
+        check_writable(tmp_path / "file" / "a" / "b", parents=True)
+
+    def read_only(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "open", read_only)
+    with pytest.raises(FileError, match="Read-only file system"):
+        check_writable(tmp_path / "new")
+
+
+KILLED = """
+import os, signal
+from mpsn._io import atomic_write
+with atomic_write('file', 'w') as file:
+    file.write('half')
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_nothing_stays_of_a_killed_process(tmp_path, parts):
+    if parts == "named":
+        pytest.skip("only Linux has files without a name")
+    (tmp_path / "file").write_text("old")
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", KILLED], env=env, cwd=tmp_path, check=False)
+    assert (tmp_path / "file").read_text() == "old"
     assert names(tmp_path) == ["file"]
 
 

@@ -210,7 +210,7 @@ def test_weights_of_classes_reach_the_kernel():
 
 def test_colors_are_those_of_the_kernel():
     data = mpsn.clique_complexes([*GRAPHS[:9], nx.empty_graph(3)], 2)
-    kernel = find_colors(data.union, 2, 2, colored=False)
+    kernel = find_colors(data.union, 2, 2, torch.zeros(0))
     table = kernel.table(data.union).toarray()
     full = mpsn.wl.SWLKernel(rounds=ROUNDS).fit_transform([*GRAPHS[:9], nx.empty_graph(3)])
     common = full.toarray()[:, (full.toarray() > 0).sum(axis=0) > 1]
@@ -226,7 +226,7 @@ def test_colors_are_those_of_the_kernel():
 
 def test_a_kernel_is_a_sum_over_simplices_and_survives_a_file():
     data = mpsn.clique_complexes(GRAPHS, 2)
-    kernel = find_colors(data.union, 2, 2, colored=False)
+    kernel = find_colors(data.union, 2, 2, torch.zeros(0))
     table = kernel.table(data.union)
     y = np.arange(30) % 2
     kernel.weight, kernel.bias = fit_weights(table, y, 2, 0.3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mpsn import SimplicialComplex, clique_complex, clique_complexes, collate, lift_features
 from mpsn.errors import ComplexError, GraphError, TooLargeError
-from mpsn.lifting import clique
+from mpsn.lifting import _shared, clique
 from mpsn.testing import graphs
 
 
@@ -172,7 +172,7 @@ def test_bad_feature_lifts():
 def test_progress_is_shown_on_long_work_only(monkeypatch, capsys):
     clique_complex(nx.complete_graph(5))
     assert capsys.readouterr().err == ""
-    real = clique.tqdm
-    monkeypatch.setattr(clique, "tqdm", lambda **k: real(**{**k, "delay": 0, "leave": True}))
+    real = _shared.tqdm
+    monkeypatch.setattr(_shared, "tqdm", lambda **k: real(**{**k, "delay": 0, "leave": True}))
     clique_complex(nx.complete_graph(5))
     assert "Lifting to dimension 2" in capsys.readouterr().err

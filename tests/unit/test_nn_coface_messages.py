@@ -42,7 +42,7 @@ def derivatives(function, inputs):
 
 
 @given(
-    complexes(max_vertices=9),
+    complexes(max_vertices=9) | complexes(max_vertices=9, kind="cell"),
     st.sampled_from(["elu", "relu", "tanh", "id"]),
     st.sampled_from([SINGLE, DOUBLE]),
     st.sampled_from([(), (3,)]),
@@ -61,8 +61,10 @@ def test_it_is_the_dense_layer_on_every_pair(K, act, dtype, batch):
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
 @pytest.mark.parametrize("act", ["elu", "relu", "tanh", "id"])
 @pytest.mark.parametrize("k", [0, 1, 2])
-def test_derivatives(k, act, dtype):
+@pytest.mark.parametrize("rings", [False, True])
+def test_derivatives(rings, k, act, dtype):
     K, a = mpsn.clique_complex(nx.gnp_random_graph(10, 0.6, seed=0), 3), activation(act)
+    K = mpsn.ring_complex(nx.gnp_random_graph(10, 0.6, seed=0), 10, 3) if rings else K
     inputs = features(K, k, dtype)
     B = K.incidence(k + 1)
     got = derivatives(lambda h, c, w, b: fn.coface_messages(h, c, B, w, b, a), inputs)

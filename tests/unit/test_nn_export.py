@@ -5,7 +5,16 @@ import pytest
 import torch
 
 import mpsn
-from mpsn.nn.models import GIN, SIN, EdgeFlowConfig, EdgeFlowNet, GINConfig, SINConfig
+from mpsn.nn.models import (
+    CIN,
+    GIN,
+    SIN,
+    CINConfig,
+    EdgeFlowConfig,
+    EdgeFlowNet,
+    GINConfig,
+    SINConfig,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -17,10 +26,15 @@ def lifted(graphs, seed=0):
 
 
 @pytest.mark.parametrize("coface", [False, True])
-def test_sin_is_exported_with_its_complex(coface):
+@pytest.mark.parametrize("rings", [False, True])
+def test_networks_are_exported_with_their_complex(rings, coface):
     torch.manual_seed(0)
     model = SIN(SINConfig(in_channels=3, layers=2, coface_message=coface)).eval()
     K = lifted([nx.complete_graph(4), nx.cycle_graph(5)])
+    if rings:
+        model = CIN(CINConfig(in_channels=3, layers=2, coface_message=coface, lower=True)).eval()
+        union = mpsn.ring_complexes([nx.petersen_graph(), nx.cycle_graph(5)], max_ring=6).union
+        K = union.replace(x=[torch.randn(n, 3) for n in union.counts])
     program = torch.export.export(model, (K,))
     torch.testing.assert_close(program.module()(K), model(K))
     other = K.replace(x=[-x for x in K.x])

@@ -12,6 +12,7 @@ from mpsn.errors import LayerError
 from mpsn.nn.conv._mlp import RowNorm
 
 build = SimplicialComplex.from_simplices
+RING = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [4, 5]]
 AWKWARD = {
     "empty": SimplicialComplex(),
     "one vertex": SimplicialComplex(1),
@@ -20,10 +21,13 @@ AWKWARD = {
     "one triangle": build([[0, 1, 2]]),
     "tetrahedron and more": build([[0, 1, 2, 3], [3, 4]], 6),
     "empty batch": mpsn.collate([]),
+    "a ring and a tail": mpsn.CellComplex.from_boundaries(6, [RING, [[0, 1, 2, 3, 4]]]),
+    "a square": mpsn.CubicalComplex(4, [[[1, 0], [3, 2], [2, 0], [3, 1]], [[3, 2, 0, 1]]]),
     "batch with empty members": mpsn.collate([SimplicialComplex(), build([[0, 1]]), build([], 2)]),
 }
 LISTS = {
     "SINConv": lambda d: nn.SINConv(2, 3, d),
+    "CINConv": lambda d: nn.CINConv(2, 3, d, lower=True, train_eps=True),
     "SINConv norm": lambda d: nn.SINConv(2, 3, d, coface_message=False, norm=True, train_eps=True),
     "LinearMPSNConv": lambda d: nn.LinearMPSNConv(2, 3, d),
     "SCConv": lambda d: nn.SCConv(2, 3),
@@ -45,6 +49,8 @@ def inputs(K, max_dim, dtype=torch.float32):
 def test_shapes_and_gradients_of_layers_on_all_dimensions(name, where, dtype):
     torch.manual_seed(0)
     K, max_dim = AWKWARD[where], 2 if name == "SCConv" else 4
+    if name == "SCConv" and not isinstance(K, SimplicialComplex):
+        return
     layer, xs = LISTS[name](max_dim).to(dtype), inputs(K, max_dim, dtype)
     before = [x.detach().clone() for x in xs]
     out = layer(K, xs)
@@ -106,6 +112,31 @@ def test_batch_norm_leaves_too_few_rows_alone():
     assert norm(torch.randn(5, 7, 2)).shape == (5, 7, 2)
 
 
+def test_populate_sums_over_the_vertices_of_any_cell():
+    torch.manual_seed(0)
+    edges = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [1, 4], [2, 4], [3, 4]]
+    sides = [[0, 1, 2, 3], [0, 4, 5], [1, 5, 6], [2, 6, 7], [3, 7, 4]]
+    pyramid = mpsn.CellComplex.from_boundaries(5, [edges, sides, [[0, 1, 2, 3, 4]]])
+    cubes = mpsn.cubical_complex(torch.ones(1, 2, 1)).bare()
+    for K in (
+        pyramid,
+        cubes,
+        mpsn.ring_complex(nx.petersen_graph(), 6),
+        build([[0, 1, 2, 3], [3, 4]]),
+    ):
+        layer, x = nn.Populate(2, max_dim=3).double(), torch.randn(K.num_nodes, 2).double()
+        out = layer(K, x)
+        for k in range(1, 4):
+            index, ptr = K.cells(k)
+            cells = index.split(ptr.diff().tolist())
+            total = [x[cell].sum(0) for cell in cells] if K.count(k) else []
+            right = torch.stack(total) if total else x[:0]
+            torch.testing.assert_close(out[k], layer.weights[k - 1](right))
+            lifted = mpsn.lift_features(K.replace(x=[x]), "mean", 3).x[k]
+            sizes = ptr.diff()[:, None] if total else 1
+            torch.testing.assert_close(lifted, right / sizes)
+
+
 def test_sin_computes_the_dimensions_asked_for():
     K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
     xs = [torch.randn(n, 4) for n in K.counts]
@@ -117,39 +148,76 @@ def test_sin_computes_the_dimensions_asked_for():
         layer(K, xs, dims=(-1,))
 
 
+@pytest.mark.parametrize("coface_message", [True, False])
+def test_sin_projects_dimensions_of_different_widths(coface_message):
+    torch.manual_seed(0)
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=3)
+    layer = nn.SINConv([4, 2, 0, 1], 5, max_dim=3, coface_message=coface_message)
+    xs = [torch.randn(n, width) for n, width in zip(K.counts, (4, 2, 0, 1), strict=True)]
+    start = [p(x) for p, x in zip(layer.project, xs, strict=True)]
+    start[2] = start[1][K.faces(2)].mean(dim=1)  # without features: the mean over faces
+    plain = nn.SINConv(5, 5, max_dim=3, coface_message=coface_message)
+    plain.load_state_dict({k: v for k, v in layer.state_dict().items() if "project" not in k})
+    torch.testing.assert_close(layer(K, xs), plain(K, start))
+    torch.testing.assert_close(layer(K, [*xs[:2], None, xs[3]]), plain(K, start))
+    # a dimension without cells, and a batch of features
+    tree = mpsn.clique_complex(nx.path_graph(3))
+    batch = [torch.randn(3, 7, 4), torch.randn(2, 7, 2)]
+    out = layer(tree, batch)
+    assert [tuple(h.shape) for h in out] == [(3, 7, 5), (2, 7, 5), (0, 7, 5), (0, 7, 5)]
+    torch.testing.assert_close(layer(tree, [x[:, 2] for x in batch])[0], out[0][:, 2])
+
+
 @pytest.mark.parametrize("eps", ["none", "fixed", "learned"])
 @pytest.mark.parametrize("coface_message", [True, False])
-def test_sin_is_its_equation_on_lists_of_pairs(coface_message, eps):
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("kind", ["simplices", "rings", "cubes"])
+def test_cin_is_its_equation_on_lists_of_pairs(kind, lower, coface_message, eps):
     torch.manual_seed(0)
-    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+    K = {
+        "simplices": lambda: mpsn.clique_complex(nx.karate_club_graph(), max_dim=2),
+        "rings": lambda: mpsn.ring_complex(nx.karate_club_graph(), max_ring=5),
+        "cubes": lambda: mpsn.cubical_complex(torch.ones(3, 4)).bare(),
+    }[kind]()
     xs = [torch.randn(n, 4, dtype=torch.float64) for n in K.counts]
     options = {"none": {}, "fixed": {"eps": 0.5}, "learned": {"eps": 0.5, "train_eps": True}}[eps]
-    layer = nn.SINConv(4, 5, max_dim=2, coface_message=coface_message, **options).double()
+    kind = nn.CINConv if lower else nn.SINConv  # one code
+    layer = kind(4, 5, 2, coface_message=coface_message, lower=lower, **options).double()
     assert ("eps" in dict(layer.named_parameters())) == (eps == "learned")
-    own = torch.full((3, 2), 1.0 if eps == "none" else 1.5, dtype=torch.float64)
-    if eps == "learned":  # another number for each dimension and each half
+    own = torch.full((3, 3), 1.0 if eps == "none" else 1.5, dtype=torch.float64)
+    if eps == "learned":  # another number for each dimension and each part
         torch.nn.init.normal_(layer.eps)
         own = 1 + layer.eps.detach()
+
+    def received(k, kind, dense, near):
+        pairs = K.adjacency(k, kind)
+        messages = xs[k][pairs.sender]
+        if coface_message:
+            both = torch.cat([messages, xs[near][pairs.shared]], dim=1)
+            messages = torch.nn.functional.elu(dense(both))
+        return torch.zeros_like(xs[k]).index_add(0, pairs.receiver, messages)
+
     for k in range(3):
-        low = own[k, 0] * xs[k]
+        low, up = own[k, 0] * xs[k], own[k, 1] * xs[k]
         if k:
-            low = low + xs[k - 1][K.faces(k)].sum(1)
-        up = own[k, 1] * xs[k]
+            pairs = K.adjacency(k, "boundary")
+            low = low.index_add(0, pairs.receiver, xs[k - 1][pairs.sender])
         if k < 2:
-            pairs = K.adjacency(k, "upper")
-            messages = xs[k][pairs.sender]
-            if coface_message:
-                both = torch.cat([messages, xs[k + 1][pairs.shared]], dim=1)
-                messages = torch.nn.functional.elu(layer.message[k](both))
-            up = up.index_add(0, pairs.receiver, messages)
-        halves = [layer.mlp_boundary[k](low), layer.mlp_upper[k](up)]
-        torch.testing.assert_close(layer(K, xs)[k], layer.mlp_update[k](torch.cat(halves, dim=1)))
+            up = up + received(k, "upper", layer.message[k] if coface_message else None, k + 1)
+        parts = [layer.mlp_boundary[k](low), layer.mlp_upper[k](up)]
+        if lower:
+            side = own[k, 2] * xs[k]
+            if k:
+                dense = layer.lower_message[k - 1] if coface_message else None
+                side = side + received(k, "lower", dense, k - 1)
+            parts.append(layer.mlp_lower[k](side))
+        torch.testing.assert_close(layer(K, xs)[k], layer.mlp_update[k](torch.cat(parts, dim=1)))
 
 
 @pytest.mark.parametrize(
     "layer",
     [
-        nn.SINConv(2, 3, 2),
+        nn.CINConv(2, 3, 2, lower=True),
         nn.LinearMPSNConv(2, 3, 2),
         nn.SCConv(2, 3),
         nn.OrientedConv(2, 3),
@@ -181,7 +249,7 @@ def test_oriented_conv_without_upper_sees_no_triangles():
 @pytest.mark.parametrize(
     "layer",
     [
-        nn.SINConv(2, 3, 2),
+        nn.CINConv(2, 3, 2, lower=True),
         nn.SINConv(2, 3, 3, coface_message=False, norm=True),
         nn.LinearMPSNConv(2, 3, 3),
         nn.SCConv(2, 3),
@@ -196,8 +264,10 @@ def test_layers_compile_as_one_graph(layer):
     torch._dynamo.reset()
     torch.manual_seed(0)
     compiled = torch.compile(layer, fullgraph=True, backend="eager")
-    for seed in (0, 1):  # another complex, flipped: other shapes, other signs
-        K = mpsn.clique_complex(nx.gnp_random_graph(9 + seed, 0.6, seed=seed), max_dim=2)
+    for seed in (0, 1) if isinstance(layer, nn.SCConv) else (0, 1, 2):
+        # another complex, flipped: other shapes, other signs; then one of rings
+        graph = nx.gnp_random_graph(9 + seed, 0.6, seed=seed)
+        K = mpsn.ring_complex(graph, 9) if seed == 2 else mpsn.clique_complex(graph, max_dim=2)
         K = K.flip({1: torch.rand(K.count(1)) < 0.5}) if seed else K
         xs = inputs(K, 2)
         args = xs[layer.dim] if hasattr(layer, "dim") else xs
@@ -244,6 +314,13 @@ def test_inductor_agrees():
             "dropout_position 'before_sum' or 'after_sum', got 'a'",
         ),
         (lambda K, xs: nn.SINConv(2, 3, -1), "max_dim as an integer >= 0, got -1"),
+        (
+            lambda K, xs: nn.SINConv([2, 2], 3, 2),
+            r"for each dimension from 0 to 2, got",
+        ),
+        (lambda K, xs: nn.SINConv([0, 2], 3, 1), r"in_channels\[0\] as an integer >= 1, got 0"),
+        (lambda K, xs: nn.SINConv([2, -1], 3, 1), r"in_channels\[1\] as an integer >= 0, got -1"),
+        (lambda K, xs: nn.SINConv([2, 3, 2], 3, 2)(K, xs), r"1-cells of shape \(3, 3\)"),
         (lambda K, xs: nn.LinearMPSNConv(2, 3, 1.5), "max_dim as an integer >= 0, got 1.5"),
         (lambda K, xs: nn.Populate(2, -1), "max_dim as an integer >= 0, got -1"),
         (lambda K, xs: nn.OrientedConv(2, 3, dim=-1), "dim as an integer >= 0, got -1"),

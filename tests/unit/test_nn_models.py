@@ -318,6 +318,10 @@ def test_models_say_what_they_are():
         ),
         (lambda: SIN(SINConfig())(SimplicialComplex(2)), "features of the 2 0-cells, got none"),
         (
+            lambda: SIN(SINConfig(in_channels=(2, 3, 0), populate=True)),
+            "one width to populate with",
+        ),
+        (
             lambda: SIN(SINConfig(populate=True))(SimplicialComplex(2)),
             "vertex features x\\[0\\] to populate from",
         ),
@@ -340,3 +344,18 @@ def test_configs_refuse_unknown_keys_and_changes():
         SINConfig(heads=4)
     with pytest.raises(dataclasses.FrozenInstanceError):
         SINConfig().hidden = 3
+
+
+def test_sin_takes_a_width_per_dimension_from_the_features_of_a_complex():
+    torch.manual_seed(0)
+    model = SIN(SINConfig(in_channels=(3, 2, 0), hidden=8, out_channels=2, layers=2)).eval()
+    graphs = [nx.karate_club_graph(), nx.path_graph(4)]
+    union = mpsn.clique_complexes(graphs, max_dim=2).union
+    K = union.replace(x=[torch.randn(union.count(0), 3), torch.randn(union.count(1), 2)])
+    assert model(K).shape == (2, 2)
+    torch.testing.assert_close(model(K), torch.cat([model(part) for part in K.to_list()]))
+    first = K.to_list()[0]
+    order = {k: torch.randperm(n) for k, n in enumerate(first.counts)}
+    torch.testing.assert_close(model(first.permute(order)), model(first), rtol=1e-4, atol=1e-5)
+    program = torch.export.export(model, (K,))
+    torch.testing.assert_close(program.module()(K), model(K))

@@ -12,6 +12,7 @@ from mpsn import nn
 LAYERS = {
     "SINConv": lambda: nn.SINConv(2, 2, 2),
     "SINConv without co-faces": lambda: nn.SINConv(2, 2, 2, coface_message=False),
+    "CINConv": lambda: nn.CINConv(2, 2, 2, lower=True),
     "LinearMPSNConv": lambda: nn.LinearMPSNConv(2, 2, 2, act="tanh"),
     "SCConv": lambda: nn.SCConv(2, 2),
     "OrientedConv": lambda: nn.OrientedConv(2, 2, act="tanh"),
@@ -39,12 +40,20 @@ pytestmark = [
     pytest.mark.parametrize("name", LAYERS),
     pytest.mark.filterwarnings("ignore:There is a performance drop"),  # of vmap in torch itself
 ]
-K = mpsn.clique_complex(nx.complete_graph(4), 2)
+SIMPLICES = mpsn.clique_complex(nx.complete_graph(4), 2)
+EDGES = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [4, 2]]
+CELLS = mpsn.CellComplex.from_boundaries(5, [EDGES, [[0, 1, 2, 3], [2, 3, 4, 5]]])
+
+
+def complex_for(name):
+    """Return a cell complex for some of the layers, a simplicial one for the others."""
+    return CELLS if name in ("CINConv", "MPSNConv", "SNNConv") else SIMPLICES
 
 
 def of_edges(name, dtype):
     """Return a layer as a function from edges to edges, features of edges, and a direction."""
     torch.manual_seed(0)
+    K = complex_for(name)
     layer = LAYERS[name]().to(dtype)
     xs = [torch.randn(n, 2, dtype=dtype) for n in K.counts]
 
@@ -79,7 +88,7 @@ def test_forward_derivatives(name, dtype):
 
 def test_forward_derivatives_by_weights_alone(name, dtype):
     torch.manual_seed(0)
-    layer = LAYERS[name]().to(dtype)
+    K, layer = complex_for(name), LAYERS[name]().to(dtype)
     weights = {key: p.detach() for key, p in layer.named_parameters()}
     xs = [torch.randn(n, 2, dtype=dtype) for n in K.counts]
     given = xs[layer.dim] if hasattr(layer, "dim") else xs

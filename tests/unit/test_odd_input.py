@@ -198,7 +198,9 @@ def test_loading_trusts_nobody(tmp_path, change, message):
 def test_csv_as_spreadsheets_write_it(tmp_path, text):
     path = tmp_path / "edges.csv"
     path.write_text(text, encoding="utf-8")
-    assert clique_complex(read_graphs(path)[0]) == TRIANGLE
+    (graph,) = read_graphs(path)
+    assert clique_complex(graph).bare() == TRIANGLE
+    assert (graph.edge_attr is not None) == ("0.5" in text)
 
 
 def test_names_too_long_to_be_numbers(tmp_path):

@@ -14,9 +14,11 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("name", CATALOG)
 def test_tables_in_the_docs_follow_from_the_records(name):
     experiment = find(name)
-    records, left = Store(ROOT / "results" / name, experiment.config).newest()
+    folder = ROOT / "results" / name
+    records, older, bad = Store(folder, experiment.config, experiment.check).newest()
     assert records
-    assert left == 0
+    assert older == 0
+    assert not bad
     current = rows(name, experiment.config)
     assert all(record.job.config == current[record.job.row] for record in records)
     assert experiment.table(records).markdown() in (ROOT / "docs" / "results.md").read_text()

@@ -97,7 +97,7 @@ def test_it_catches_layers_that_look_at_labels_signs_and_missing_rows():
         )
     with pytest.raises(AssertionError, match="f\\(TH, TBT\\) = f\\(H, B\\)"):
         assert_orientation_invariant(lambda K, h: h.sum(0), in_channels=2, dim=1)
-    with pytest.raises(AssertionError, match="Expected one row for each of the 2 0-simplices"):
+    with pytest.raises(AssertionError, match="Expected one row for each of the 2 0-cells"):
         assert_permutation_equivariant(lambda K, h: h[:-1], in_channels=2, dim=0)
     with pytest.raises(AssertionError, match=r"Expected one row for each .* got \(\)"):
         assert_permutation_equivariant(lambda K, h: h.sum(), in_channels=2, dim=0)

@@ -1,6 +1,8 @@
 """What experiments and estimators share: the loop, early stopping, settings, devices, seeds."""
 
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +15,7 @@ from mpsn.estimators import SimplicialClassifier, load
 from mpsn.training import _checkpoint
 from mpsn.training._capture import Capture
 from mpsn.training._config import ConfigError, build
-from mpsn.training._device import pick_device, seeded
+from mpsn.training._device import one_thread, pick_device, seeded
 from mpsn.training._loop import EarlyStopping, fit
 
 CPU = torch.device("cpu")
@@ -94,6 +96,38 @@ def test_seeds_leave_the_state_alone():
             drawn.append(torch.rand(3))
     assert torch.equal(*drawn)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_seeds_in_threads_do_not_meet():
+    """Every thread draws what it would draw alone, and the state is restored after all of them."""
+
+    def draw(seed):
+        with seeded(seed, CPU):
+            found = []
+            for _ in range(20):
+                found.append(torch.rand(3))
+                time.sleep(0.001)
+        return torch.cat(found)
+
+    state = torch.get_rng_state()
+    alone = [draw(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(draw, range(4)))
+    assert all(map(torch.equal, alone, together))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_one_thread_on_a_cpu():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with one_thread(CPU):
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+        with one_thread(torch.device("cuda")):
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 import io
 import os
+import re
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import networkx as nx
@@ -14,7 +17,8 @@ from mpsn import clique_complex, collate, lift_features
 from mpsn.datasets import TU
 from mpsn.datasets import _tu as tu
 from mpsn.datasets import _tu_raw as tu_raw
-from mpsn.errors import FileError, MPSNError
+from mpsn.datasets._sources import locate
+from mpsn.errors import FileError, LeftOut, MPSNError
 from tu_files import members, reddit_like, write_zip
 
 GRAPHS = [nx.complete_graph(4), nx.path_graph(3), nx.empty_graph(2), nx.cycle_graph(3)]
@@ -154,16 +158,72 @@ def test_no_labels_no_zip_no_set(tmp_path):
     for path in (tmp_path / "bad.zip", tmp_path / "none.zip"):
         with pytest.raises(FileError, match="damaged or of another kind"):
             TU("NCI1", path)
-    with pytest.raises(MPSNError, match=r"among PROTEINS, .* got 'MUTAG'"):
+    with pytest.raises(MPSNError, match=r"the set 'MUTAG' at DIR/tu/MUTAG.zip .* found none"):
         TU("MUTAG", tmp_path)
+    with pytest.raises(MPSNError, match=r"Did you mean PROTEINS"):
+        TU("PROTEIN", tmp_path)
+
+
+def test_sets_beyond_the_six(tmp_path):
+    """One-hot labels and standardized attributes; else degrees; edges' own are named."""
+    values = [f"{i}, {-2 * i}" for i in range(12)]
+    files = members("OWN", GRAPHS, CLASSES, LABELS, node_attributes=values)
+    data = TU("OWN", write_zip(tmp_path / "OWN.zip", files))
+    kinds = [sorted({*LABELS}).index(label) for label in LABELS]
+    scaled = (torch.arange(12.0) - 5.5) / torch.arange(12.0).std(correction=0)
+    x = torch.cat([torch.eye(3)[torch.tensor(kinds)], scaled[:, None], -scaled[:, None]], 1)
+    expected = brute_force(GRAPHS, x.split([len(graph) for graph in GRAPHS]))
+    assert (data.num_features, data.num_classes, data.labeled) == (5, 2, True)
+    for ours, theirs in zip(data.complexes.union.x, expected.x, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
+    bare = TU("OWN", write_zip(tmp_path / "OWN.zip", members("OWN", GRAPHS, CLASSES)))
+    same = TU("IMDB-BINARY", write_zip(tmp_path / "x.zip", members("IMDB-BINARY", GRAPHS, CLASSES)))
+    assert bare.complexes == same.complexes
+    assert not bare.labeled
+    files = members("OWN", GRAPHS, CLASSES, edge_labels=[1] * 22)
+    with pytest.warns(LeftOut, match="edge_labels of OWN are not used"):
+        TU("OWN", write_zip(tmp_path / "OWN.zip", files))
+
+
+def test_sets_to_regress(tmp_path):
+    files = members("OWN", GRAPHS, None, graph_attributes=["0.5", "1e2", "-3", "0"])
+    data = TU("OWN", write_zip(tmp_path / "OWN.zip", files))
+    assert data.y.tolist() == [0.5, 100, -3, 0]
+    assert data.num_classes == 0
+    assert "4 graphs to regress" in repr(data)
+    files = members("OWN", GRAPHS, None, graph_attributes=["1, 2"] * 4)
+    assert TU("OWN", write_zip(tmp_path / "OWN.zip", files)).y.shape == (4, 2)
+    for lines, message in ((["1"] * 3 + ["x"], "numbers"), (["1"] * 3 + ["nan"], "finite")):
+        files = members("OWN", GRAPHS, None, graph_attributes=lines)
+        with pytest.raises(FileError, match=message):
+            TU("OWN", write_zip(tmp_path / "OWN.zip", files))
+
+
+def test_edges_that_end_early_are_refused(tmp_path):
+    """Unless the cut leaves every edge in both directions, which no reader can tell."""
+    union = nx.disjoint_union_all(GRAPHS)
+    listed = sorted((u + 1, v + 1) for a, b in union.edges for u, v in ((a, b), (b, a)))
+    text = "".join(f"{u}, {v}\n" for u, v in listed)
+    refused = 0
+    for cut in range(1, len(text)):
+        files = {**members("NCI1", GRAPHS, CLASSES, LABELS), "NCI1/raw/NCI1_A.txt": text[:cut]}
+        rows = [tuple(map(int, row)) for row in re.findall(r"(\d+), (\d+)", text[:cut])]
+        pairs = [(v, u) in rows for u, v in rows if u != v]
+        try:
+            TU("NCI1", write_zip(tmp_path / "NCI1.zip", files))
+        except FileError:
+            refused += 1
+        else:
+            assert all(pairs) or not any(pairs), text[:cut]
+    assert refused > len(text) / 2
 
 
 def test_a_zip_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypatch):
     path = write_zip(tmp_path / "NCI1.zip", changed("A", "1, 2\n" * 1000))
-    assert len(tu_raw.read_members("NCI1", path, True, max_bytes=5000)["A"]) == 5000
-    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("read"))
+    assert len(tu_raw.read_members("NCI1", path, ["A"], ["graph_labels"], 6000)["A"]) == 5000
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("read"))
     with pytest.raises(FileError, match="at most 4,999 bytes unpacked, got 5,000"):
-        tu_raw.read_members("NCI1", path, True, max_bytes=4999)
+        tu_raw.read_members("NCI1", path, max_bytes=4999)
 
 
 def test_encrypted_and_rare_archives_are_refused(tmp_path):
@@ -198,6 +258,40 @@ def test_downloads_of_other_graphs_are_refused(tmp_path, monkeypatch):
     serve(monkeypatch, b"<html>not found</html>")
     with pytest.raises(FileError, match="the download, which is damaged"):
         TU("NCI1")
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """Promises more than it sends, or sends without end."""
+
+    def do_GET(self):
+        self.send_response(200)
+        if "short" in self.path:
+            self.send_header("Content-Length", "1000")
+        self.end_headers()
+        part, sent = b"x" * 100, 0
+        try:
+            while sent < (100 if "short" in self.path else 10**8):
+                self.wfile.write(part)
+                sent += len(part)
+                part = b"x" * 10**6
+        except OSError:
+            self.server.cut_off = sent
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize(("kind", "said"), [("short", "IncompleteRead"), ("endless", "more than")])
+def test_downloads_from_a_hostile_server(monkeypatch, kind, said):
+    server = HTTPServer(("127.0.0.1", 0), Hostile)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setattr("mpsn.datasets._sources.MAX_BYTES", 10**6)
+    try:
+        with pytest.raises(FileError, match=said):
+            locate("tu/X.zip", f"http://127.0.0.1:{server.server_port}/{kind}", "0" * 64)
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_downloads_without_known_checksum_are_held_against_the_table(tmp_path, monkeypatch):

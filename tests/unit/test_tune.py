@@ -42,7 +42,7 @@ def by_formula(job, resources):
     best = config.sin.hidden + config.train.lr
     curve = [best * (e + 1) / 10_000 for e in range(config.train.epochs)]
     resources.tick(EXPERIMENT.steps(job))
-    metrics = {"honest": 0.0, "val": curve[-1]}
+    metrics = {"honest": 0.0, "val": curve[-1], "given": 1.0, "untested": 0}
     return [Run(0, fold, metrics, {"val": curve, "val_test": curve}) for fold in job.folds]
 
 

@@ -303,3 +303,60 @@ def test_other_bad_input():
         with pytest.raises(MPSNError, match=f"Expected rounds >= 0 .*got {rounds!r}"):
             swl(TRIANGLE, rounds=rounds)
     assert swl(TRIANGLE, rounds=np.int64(2)).rounds == 2
+
+
+PAIR = [nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)]
+
+
+def test_marked_refinement_by_hand():
+    """In a path of three, the ends are alike, marked or not."""
+    path = mpsn.clique_complex(nx.path_graph(3))
+    r = swl(path, marks=1)
+    ends, middle = r.colors[-1][0][[0, 2]].tolist(), int(r.colors[-1][0][1])
+    assert ends[0] == ends[1] != middle
+    assert r.num_colors(0) == (1,)  # one marked vertex of three
+    assert (len(r.ptr), r.num_complexes, r.stable) == (1, 1, True)
+    (histogram,) = r.histograms
+    assert sorted(histogram[0].values()) == [1, 2]
+
+
+def test_marked_refinement_with_rounds_and_a_palette():
+    """One by one with a palette as together, compared after the rounds both have."""
+    graphs = [*PAIR, nx.cycle_graph(6), nx.path_graph(6)]
+    together = swl(mpsn.clique_complexes(graphs, 1), marks=1)
+    palette = Palette()
+    alone = [swl(mpsn.clique_complex(G, 1), marks=1, palette=palette) for G in graphs]
+    turn = min(r.rounds for r in alone)
+    found = [r.histograms_at(turn)[0] for r in alone]
+    labels = together.classes(turn).tolist()
+    for i in range(4):
+        for j in range(4):
+            assert (found[i] == found[j]) == (labels[i] == labels[j])
+    assert labels[0] == labels[2] != labels[1]
+    assert [swl(mpsn.clique_complexes(PAIR, 1), marks=1, rounds=t).rounds for t in (0, 2)] == [0, 2]
+    with pytest.raises(MPSNError, match="Expected a palette made with"):
+        swl(mpsn.clique_complex(PAIR[0], 1), palette=palette)
+
+
+def test_marks_and_features_together():
+    """A mark does not hide the color below it."""
+    K = mpsn.clique_complex(nx.cycle_graph(4), 1)
+    for values, classes in (([0, 0, 0, 0], 1), ([0, 1, 0, 1], 2), ([0, 1, 2, 3], 4)):
+        x = torch.tensor(values).float()[:, None]
+        for r in (
+            swl(K.replace(x=[x]), initial="features", marks=1),
+            swl(K, initial=[x], marks=1),
+        ):
+            assert r.num_colors() == (classes,)
+
+
+@pytest.mark.parametrize("marks", [2, -1, True, 0.5, "one", None])
+def test_other_numbers_of_marks_are_refused(marks):
+    with pytest.raises(MPSNError, match="Expected marks 0 or 1, got"):
+        swl(TRIANGLE, marks=marks)
+
+
+def test_marked_copies_that_would_not_fit_are_refused(monkeypatch):
+    monkeypatch.setattr("mpsn.wl._marks.available_memory", lambda device: 1000)
+    with pytest.raises(TooLargeError, match="got 4 copies, which need"):
+        swl(TAILED, marks=1)

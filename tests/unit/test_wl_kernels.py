@@ -20,6 +20,7 @@ from mpsn.wl import SWLKernel, WLKernel
 
 GRAPHS = [nx.gnp_random_graph(8, 0.5, seed=i) for i in range(12)]
 KERNELS = [WLKernel(), WLKernel(0), WLKernel(None), SWLKernel(), SWLKernel(None, None)]
+KERNELS += [SWLKernel(lift="cliques+rings", max_dim=None), SWLKernel(lift=mpsn.clique_complex)]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -38,6 +39,22 @@ def test_rows_count_all_simplices_in_every_round(rounds):
     totals = Ks.counts.sum(dim=1) * (rounds + 1)
     assert features.sum(axis=1).tolist() == totals.tolist()
     assert WLKernel(rounds).fit_transform(GRAPHS).sum(axis=1).tolist() == [8 * (rounds + 1)] * 12
+
+
+def test_kernels_of_other_lifts():
+    six, two = nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)
+    ten, fives = nx.cycle_graph(10), nx.disjoint_union(*[nx.cycle_graph(5)] * 2)
+    for graphs, lift, same in (
+        ([six, two], "cubes", True),
+        ([six, two], "rings", False),
+        ([ten, fives], "cliques", True),
+        ([ten, fives], "rings", False),
+    ):
+        one, other = SWLKernel(lift=lift).fit_transform(graphs).toarray()
+        assert (one == other).all() == same
+    assert SWLKernel(lift="rings", max_ring=4).fit_transform([ten, fives]).shape[1] < 20
+    with pytest.raises(MPSNError, match="Expected a lift among"):
+        SWLKernel(lift="trees").fit([six])
 
 
 def test_features_are_those_of_the_refinement():
@@ -99,6 +116,31 @@ def test_what_does_not_count_need_not_agree():
         assert (one == two).all()
     with pytest.raises(MPSNError, match="of one width"):
         SWLKernel(initial="features").fit(data)
+
+
+def test_attributes_of_networkx_graphs_are_features():
+    """The same colors as from a column of numbers."""
+    plain, named, both = [], [], []
+    for n, kinds in ((3, "CCO"), (3, "COC"), (4, "OCCO")):
+        graph = nx.path_graph(n)
+        kind = dict(enumerate(kinds))
+        nx.set_node_attributes(graph, kind, "atom")
+        named.append(graph)
+        both.append(graph.copy())
+        nx.set_node_attributes(both[-1], 0.5, "mass")
+        x = torch.tensor([[float(k == "O")] for k in kinds])
+        ends = torch.tensor(list(graph.edges)).T
+        plain.append(Data(edge_index=torch.cat([ends, ends.flip(0)], 1), x=x))
+    nx.set_node_attributes(named[0], {0: "x"}, "note")  # of one vertex only
+    expected = WLKernel(2, "features").fit_transform(plain).toarray()
+    for graphs in (named, both):
+        kernel = WLKernel(2, "features")
+        assert (sorted(kernel.fit_transform(graphs).toarray().T.tolist())) == (
+            sorted(expected.T.tolist())
+        )
+        assert (kernel.transform(graphs).toarray() == kernel.fit_transform(graphs).toarray()).all()
+        with pytest.raises(MPSNError, match="got a graph without"):
+            kernel.transform([nx.path_graph(3)])
 
 
 def test_bad_input():

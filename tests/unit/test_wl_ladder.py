@@ -1,11 +1,15 @@
 """Comparing two graphs, grouping many, and the truth."""
 
+import re
+from typing import get_args
+
 import networkx as nx
 import pytest
 
 from mpsn import MPSNError
 from mpsn.datasets import named_graph
 from mpsn.errors import TooLargeError
+from mpsn.lifting._named import Name, as_lift
 from mpsn.wl import _ladder, compare, equivalence_classes, isomorphic
 from mpsn.wl._ladder import TESTS
 
@@ -75,7 +79,7 @@ def test_no_truth_for_large_graphs():
 
 
 def test_unknown_tests_are_refused_with_the_right_names():
-    names = "wl, 2-wl, 3-wl, 2-fwl, 3-fwl, swl, swl-all"
+    names = re.escape(", ".join(_ladder.TESTS))
     with pytest.raises(MPSNError, match=f"Expected tests among {names}, got 4-wl"):
         compare(nx.path_graph(2), nx.path_graph(2), ["wl", "4-wl"])
     with pytest.raises(MPSNError, match=f"among {names}, got gin"):
@@ -86,6 +90,38 @@ def test_unknown_tests_are_refused_with_the_right_names():
         compare(nx.path_graph(2), nx.path_graph(2), ["wl", "swl"])["nope"]
     with pytest.raises(MPSNError, match="none in graph 1"):
         compare(nx.path_graph(2), nx.empty_graph(0))
+    with pytest.raises(MPSNError, match="Expected max_ring as an integer >= 3"):
+        compare(nx.path_graph(2), nx.path_graph(2), ["wl"], max_ring=2)
+
+
+def test_lifts_by_name():
+    square = nx.cycle_graph(4)
+    counts = {name: as_lift(name)([square])[0].counts for name in get_args(Name)}
+    assert counts.pop("cliques") == (4, 4)
+    assert set(counts.values()) == {(4, 4, 1)}
+    assert as_lift("rings", max_ring=3)([square])[0].counts == (4, 4)
+    for max_dim, dim in ((2, 2), (3, 3), (None, 4)):
+        assert as_lift("cliques+rings", max_dim)([nx.complete_graph(5)])[0].dim == dim
+    with pytest.raises(MPSNError, match=r"lift among cliques, rings.*Did you mean rings"):
+        as_lift("ring")
+    with pytest.raises(MPSNError, match="a lift that returns a complex, got 4"):
+        as_lift(len)([square])
+
+
+def test_rows_for_lifts_and_marks():
+    prism, bipartite = named_graph("prism"), named_graph("k3,3")
+    tests = [name for name in _ladder.TESTS if "-wl" not in name and "fwl" not in name]
+    found = compare(prism, bipartite, tests)
+    assert [v.test for v in found if not v.distinguished] == ["wl"]
+    assert {v.test: (v.round, v.dim) for v in found if v.test in ("cubes", "marked-swl")} == {
+        "cubes": (0, 2),
+        "marked-swl": (0, None),
+    }
+    assert str(found).splitlines()[-1].startswith("truth                ")
+    hexagon, triangles = nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)
+    many = [hexagon, triangles, hexagon]
+    assert equivalence_classes(many, "marked-wl").groups == [[0, 2], [1]]
+    assert equivalence_classes(many, "cubes").groups == [[0, 1, 2]]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,11 @@
 Commands import what they need when they run, so that ``--help`` answers at once.
 """
 
+import io
+import os
 import sys
+import warnings
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -11,9 +15,10 @@ from rich.markup import escape
 
 from mpsn.cli._graphs import distinguish, lift
 from mpsn.cli._models import fit, predict
+from mpsn.cli._output import print_error, visible
 from mpsn.cli._reproduce import report, reproduce, tune
 from mpsn.cli._show import show
-from mpsn.errors import MPSNError
+from mpsn.errors import LeftOut, MPSNError
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
 
@@ -48,11 +53,31 @@ app.add_typer(reproduce, name="reproduce")
 app.add_typer(tune, name="tune")
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning, such as about data that is left out, as one line."""
+    what = "left out" if issubclass(category, LeftOut) else "warning"
+    line = f"[yellow]{what}:[/] {escape(visible(message))}"
+    Console(stderr=True, soft_wrap=True).print(line, highlight=False)
+
+
 def main() -> None:
-    """Run the command line; errors about input become one line and exit status 2."""
+    """Run the command line; errors about input and output become one line and exit status 2."""
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("default", LeftOut)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what an ASCII terminal cannot show
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except MPSNError as error:
-        line = f"[bold red]error:[/] {escape(str(error))}"
-        Console(stderr=True, soft_wrap=True).print(line, highlight=False)
+        print_error(error)
+        sys.exit(2)
+    except OSError as error:  # of printing: to a disk that is full, or to nobody
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
+        if isinstance(error, BrokenPipeError):
+            sys.exit(1)
+        print_error(error)
         sys.exit(2)

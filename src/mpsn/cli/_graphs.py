@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -15,28 +15,43 @@ from mpsn.cli._output import AsJson, drawing, print_table
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
-    from mpsn.complexes._graphs import Graph
+    from mpsn.complexes import ComplexDataset
+    from mpsn.datasets._files import AnyGraph
 
 
 def lift(
-    file: Annotated[Path, typer.Argument(help="graph6, sparse6, edge list, GraphML or .npz.")],
+    file: Annotated[
+        Path, typer.Argument(help="graph6, sparse6, edge list, GraphML, GEXF, GML or .npz.")
+    ],
     max_dim: Annotated[
-        int | None, typer.Option(help="Largest dimension of a simplex. Defaults to all cliques.")
+        int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
     ] = None,
+    how: Annotated[
+        Literal["cliques", "rings", "cubes"],
+        typer.Option(help="What becomes a cell; rings are 2-cells, with cliques above them."),
+    ] = "cliques",
+    max_ring: Annotated[
+        int, typer.Option(help="Largest number of vertices of a ring, for --how rings.")
+    ] = 6,
     as_json: AsJson = False,
 ) -> None:
-    """Lift the graphs of a file to their clique complexes, and count simplices and holes.
+    """Lift the graphs of a file to complexes, and count cells and holes.
 
-    Prints, for each graph, the number of simplices of each dimension in its clique complex, its
-    Euler number and its Betti numbers (components, loops, voids, ...), and the time to lift all.
+    Prints, for each graph, the number of cells of each dimension in its clique complex (or its
+    complex of rings or cubes), its Euler number and its Betti numbers (components, loops, voids,
+    ...), and the time to lift all.
 
     Example: mpsn lift graphs.g6 --max-dim 3
     """
-    from mpsn import clique_complexes, read_graphs
+    from mpsn import clique_complexes, cube_complexes, read_graphs, ring_complexes
 
     graphs = read_graphs(file)
     start = time.perf_counter()
-    lifted = clique_complexes(graphs, max_dim)
+    lifted: ComplexDataset[Any]
+    if how == "rings":
+        lifted = ring_complexes(graphs, max_ring, max_dim)
+    else:
+        lifted = (cube_complexes if how == "cubes" else clique_complexes)(graphs, max_dim)
     seconds = time.perf_counter() - start
     with Console(stderr=True).status("counting holes"):
         rows = [
@@ -58,9 +73,13 @@ def distinguish(
     tests: Annotated[
         str, typer.Option(help="Comma-separated tests to run; see above.")
     ] = "wl,2-wl,3-wl,2-fwl,swl",
+    lift: Annotated[
+        str, typer.Option(help="Comma-separated lifts to run SWL on as well; see above.")
+    ] = "",
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a simplex. Defaults to all cliques.")
     ] = None,
+    max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
     as_json: AsJson = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw both clique complexes in their stable SWL colors.")
@@ -73,18 +92,22 @@ def distinguish(
 
     The tests: wl on vertices; 2-wl and 3-wl on tuples of vertices; 2-fwl and 3-fwl, their folklore
     variants (3-WL = 2-FWL); swl on the simplices of clique complexes, swl-all with all four
-    adjacencies.
+    adjacencies; marked-wl and marked-swl, which mark each vertex in turn. The lifts: rings, with
+    chordless cycles as 2-cells, cliques+rings, and cubes; marked-rings and marked-cliques+rings.
 
     Built-in graphs: hexagon, two-triangles, rook4x4, shrikhande, decalin, bicyclopentyl, prism,
     k3,3, dodecahedron, desargues, t8, chang1, chang2, chang3.
 
     Example: mpsn distinguish rook4x4 shrikhande
     """
+    from mpsn._io import check_writable
     from mpsn.wl import compare
     from mpsn.wl._ladder import TRUTHS, VERDICTS, check_tests
 
-    names = [name.strip() for name in tests.split(",")]
-    check_tests(names, max_dim)
+    if plot:
+        check_writable(plot, what="a picture")
+    names = [name.strip() for name in f"{tests},{lift}".removesuffix(",").split(",")]
+    check_tests(names, max_dim, max_ring)
     first = graphs_of(a)
     if b is None:
         if len(first) < 2 or plot:
@@ -92,7 +115,7 @@ def distinguish(
                 f"Expected two graphs to compare{' and plot' if plot else ''}, got "
                 f"{len(first)} in {a}; name a second graph."
             )
-        _print_classes(a, first, names, max_dim, as_json)
+        _print_classes(a, first, names, max_dim, max_ring, as_json)
         return
     pair = []
     for name, found in ((a, first), (b, graphs_of(b))):
@@ -101,20 +124,21 @@ def distinguish(
                 f"Expected one graph in {name}, got {len(found)}; name that file alone."
             )
         pair += found
-    result = compare(pair[0], pair[1], names, max_dim=max_dim)
-    if plot:
-        _plot(pair, [a, b], max_dim, plot)
+    result = compare(pair[0], pair[1], names, max_dim=max_dim, max_ring=max_ring)
     if as_json:
         verdicts = [asdict(verdict) for verdict in result]
         print(json.dumps({"a": a, "b": b, "tests": verdicts, "isomorphic": result.isomorphic}))
-        return
-    rows = [(v.test, VERDICTS[v.distinguished], v.round, v.dim) for v in result]
-    notes = [f"{v.test}: {v.note}" for v in result if v.note]
-    title, columns = f"{Path(a).name} and {Path(b).name}", ("test", "verdict", "round", "dimension")
-    print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
+    else:
+        rows = [(v.test, VERDICTS[v.distinguished], v.round, v.dim) for v in result]
+        notes = [f"{v.test}: {v.note}" for v in result if v.note]
+        title = f"{Path(a).name} and {Path(b).name}"
+        columns = ("test", "verdict", "round", "dimension")
+        print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
+    if plot:
+        _plot(pair, [a, b], max_dim, plot)
 
 
-def graphs_of(name: str) -> "list[Graph]":
+def graphs_of(name: str) -> "list[AnyGraph]":
     """Return the graphs of a file, or a built-in graph."""
     from mpsn.datasets import read_graphs
     from mpsn.datasets._named import NAMED
@@ -130,7 +154,12 @@ def graphs_of(name: str) -> "list[Graph]":
 
 
 def _print_classes(
-    file: str, graphs: "list[Graph]", tests: list[str], max_dim: int | None, as_json: bool
+    file: str,
+    graphs: "list[AnyGraph]",
+    tests: list[str],
+    max_dim: int | None,
+    max_ring: int,
+    as_json: bool,
 ) -> None:
     from mpsn.wl import equivalence_classes
     from mpsn.wl._ladder import TRUTHS, VERDICTS, Classes
@@ -138,7 +167,7 @@ def _print_classes(
     rows: list[dict[str, Any]] = []
     for test in tests:
         try:
-            found = equivalence_classes(graphs, test, max_dim=max_dim)
+            found = equivalence_classes(graphs, test, max_dim=max_dim, max_ring=max_ring)
             rows.append({"test": test, "classes": found.groups, "pairs": found.pairs, "note": ""})
         except TooLargeError as error:
             rows.append({"test": test, "classes": None, "pairs": None, "note": str(error)})
@@ -162,7 +191,7 @@ def _print_classes(
     print_table(title, columns, cells, [*notes, f"truth: {kinds}"])
 
 
-def _plot(graphs: "list[Graph]", names: list[str], max_dim: int | None, file: Path) -> None:
+def _plot(graphs: "list[AnyGraph]", names: list[str], max_dim: int | None, file: Path) -> None:
     with drawing(file):
         from matplotlib import pyplot as plt
 

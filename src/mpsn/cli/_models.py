@@ -3,20 +3,19 @@
 import csv
 import json
 import sys
-import warnings
 from collections import Counter
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson
-from mpsn.errors import FileError, GraphError, TrainingInterrupted
+from mpsn.cli._output import AsJson, csv_cell, print_lines, visible
+from mpsn.errors import GraphError
 
 if TYPE_CHECKING:
     from mpsn.datasets._collections import GraphCollection, Item
@@ -44,7 +43,18 @@ def fit(
     ] = None,
     labels: Labels = None,
     regress: Annotated[bool, typer.Option(help="Predict numbers, not classes.")] = False,
-    max_dim: Annotated[int, typer.Option(help="Largest dimension of a simplex.")] = 2,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The kind of an attribute, as in age=number or color=category; or, without kinds, "
+            "the attributes to use (x, degree, constant or names). Can be repeated.",
+        ),
+    ] = None,
+    lift: Annotated[
+        str, typer.Option(help="The cells: cliques, rings, cliques+rings or cubes.")
+    ] = "cliques",
+    max_dim: Annotated[int, typer.Option(help="Largest dimension of a cell.")] = 2,
+    max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
     hidden: Annotated[int, typer.Option(min=1, help="Width of the networks' layers.")] = 32,
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
     patience: Annotated[
@@ -63,7 +73,9 @@ def fit(
         int | None, typer.Option(min=2, help="Also measure by cross-validation in so many folds.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")
+    ] = 0,
     unsafe_pickle: Unsafe = False,
     as_json: AsJson = False,
 ) -> None:
@@ -78,18 +90,24 @@ def fit(
     Example: mpsn fit cats/ dogs/ --out model.mpsn
 
     Example: mpsn fit molecules/ --labels molecules.csv --target soluble --out model.mpsn
+
+    Example: mpsn fit molecules.json --lift rings --max-ring 8 --out model.mpsn
+
+    Example: mpsn fit cats/ dogs/ --features age=number --features breed=category -o model.mpsn
     """
+    from mpsn._io import check_writable
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
     from mpsn.estimators._progress import forget
 
-    if not out.parent.is_dir():
-        raise FileError(
-            f"Expected a folder {out.parent} to save the model in, found none; create it."
-        )
+    check_writable(out, what="a model")
     found = read_collection(data, target=target, labels=labels, unsafe_pickle=unsafe_pickle)
-    with Console(stderr=True).status(f"reading {escape(found.kind)}"):
+    with Console(stderr=True).status(f"reading {escape(visible(found.kind))}"):
         graphs, y = _with_labels(found)
+    wrong = [v for v in y if (isinstance(v, str) if regress else _is_fraction(v))]
+    if wrong:
+        what, remedy = ("numbers", "drop") if regress else ("classes", "add")
+        raise GraphError(f"Expected {what} as labels, got {wrong[0]!r:.40}; {remedy} --regress.")
     if not regress and len(set(y)) > 20 and len(set(y)) > len(y) // 2:
         raise GraphError(
             f"Expected classes as labels, got {len(set(y))} different ones for {len(y)} graphs; "
@@ -101,7 +119,10 @@ def fit(
         )
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
     model = (SimplicialRegressor if regress else SimplicialClassifier)(
+        features=_features(features or []),
+        lift=cast("Any", lift),  # its name is checked there
         max_dim=max_dim,
+        max_ring=max_ring,
         hidden=hidden,
         epochs=epochs,
         patience=patience,
@@ -112,22 +133,20 @@ def fit(
     )
     folds = _cross_validate(model, graphs, y, cv) if cv else {}
     model.set_params(verbose=sys.stderr.isatty())
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        model.fit(graphs, y, resume=out)
-    for warning in said:
-        print(f"note: {warning.message}", file=sys.stderr)
+    model.fit(graphs, y, resume=out)
     model.save(out)
-    if any(warning.category is TrainingInterrupted for warning in said):
+    if model.interrupted_:
         print("run the same command again to go on", file=sys.stderr)
     else:
         forget(out, model.members)
+    read = _sizes(graphs)
     if as_json:
         runs = model.histories_
         values: dict[str, Any] = {
             "model": str(out),
             "data": found.kind,
             "graphs": len(graphs),
+            "read": read,
             "features": model.features_.describe(),
             "epochs": [len(run.train) for run in runs],
             "validation_loss": [run.valid[run.best] for run in runs if run.valid],
@@ -137,12 +156,38 @@ def fit(
         }
         print(json.dumps(values))
         return
-    print(model.summary())
+    print(f"read: {', '.join(f'{count} {what}' for what, count in read.items())}")
+    print_lines(model.summary())
     if folds:
         print(f"  {model.targets_.metric} in {cv} folds of cross-validation")
     for name, scores in folds.items():
         print(f"    {name:<15}{fmean(scores):.3f} ± {pstdev(scores):.3f}")
-    print(f"saved: {out}")
+    print(f"saved: {visible(out)}")
+
+
+def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
+    """Return the setting ``features`` of an estimator."""
+    pairs = [word.rpartition("=") for word in words]
+    if all(equals for _, equals, _ in pairs):
+        return {name: kind for name, _, kind in pairs} or "auto"
+    if any(equals for _, equals, _ in pairs):
+        raise GraphError(
+            f"Expected --features NAME=KIND for all, or names only, got {' and '.join(words)}."
+        )
+    return words
+
+
+def _is_fraction(label: Any) -> bool:
+    return isinstance(label, float) and not label.is_integer()
+
+
+def _sizes(graphs: list[Any]) -> dict[str, int]:
+    """Count what was read, so that a file that was cut off is noticed."""
+    from mpsn.complexes._graphs import as_graph
+
+    sizes = [(g.num_nodes, g.edge_index.shape[1]) for g in map(as_graph, graphs)]
+    vertices, edges = map(sum, zip(*sizes, strict=True))
+    return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
 
 
 def _cross_validate(model: Any, graphs: list[Any], y: list[Any], folds: int) -> dict[str, Any]:
@@ -218,12 +263,12 @@ def predict(
                 file.writelines(json.dumps(row) + "\n" for row in rows)
             else:
                 if not done:
-                    writer.writerow(rows[0])
-                writer.writerows(row.values() for row in rows)
+                    writer.writerow(map(csv_cell, rows[0]))
+                writer.writerows(map(csv_cell, row.values()) for row in rows)
             done += len(chunk)
             status.update(f"predicting: {done} graphs")
     if out:
-        print(f"{done} predictions: {out}", file=sys.stderr if as_json else sys.stdout)
+        print(f"{done} predictions: {visible(out)}", file=sys.stderr if as_json else sys.stdout)
 
 
 def _predictions(estimator: Any, items: "list[Item]") -> list[dict[str, Any]]:

@@ -16,10 +16,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 
 
 @contextmanager
-def drawing(target: Path) -> Iterator[None]:
-    """Report problems with a picture in one line."""
+def drawing(target: Path, quiet: bool = True) -> Iterator[None]:
+    """Report problems with a picture in one line; say where it is, unless ``quiet``."""
     try:
         yield
+        if not quiet:
+            print(f"figure: {visible(target)}")
     except MPSNError:
         raise
     except ImportError as error:
@@ -38,13 +40,58 @@ def print_table(
     figures: Iterable[Path | None] = (),
 ) -> None:
     """Print a table, notes below it, and the paths of figures."""
-    table = Table(title=escape(title), title_justify="left")
+    table = Table(title=escape(visible(title)), title_justify="left")
     for i, column in enumerate(columns):
-        table.add_column(escape(column), overflow="fold", no_wrap=i == 0)
+        table.add_column(escape(visible(column)), overflow="fold", no_wrap=i == 0)
     for row in rows:
-        table.add_row(*("" if cell is None else escape(str(cell)) for cell in row))
+        table.add_row(*("" if cell is None else escape(visible(cell)) for cell in row))
     Console().print(table)
     for line in notes:
-        Console(soft_wrap=True).print(escape(line), highlight=False)
+        Console(soft_wrap=True).print(escape(visible(line)), highlight=False)
     for path in filter(None, figures):
-        print(f"figure: {path}")
+        print(f"figure: {visible(path)}")
+
+
+def print_error(error: object) -> None:
+    """Print an error in one line."""
+    line = f"[bold red]error:[/] {escape(visible(error))}"
+    Console(stderr=True, soft_wrap=True).print(line, highlight=False)
+
+
+def print_lines(text: str) -> None:
+    """Print text of several lines."""
+    for line in text.split("\n"):
+        print(visible(line))
+
+
+def visible(text: object) -> str:
+    r"""Return text with escapes for what a terminal would obey instead of show.
+
+    Names in files can hold anything.
+
+    Example:
+        >>> from mpsn.cli._output import visible
+        >>> print(visible("graph \x1b[2J"), visible("Ω"))
+        graph \x1b[2J Ω
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def csv_cell(value: object) -> object:
+    """Return a value for a CSV file; words that a spreadsheet would compute are quoted.
+
+    Example:
+        >>> from mpsn.cli._output import csv_cell
+        >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("-1.5"), csv_cell("cat")
+        ("'=1+1", -1.5, '-1.5', 'cat')
+    """
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    if not text.startswith(("=", "+", "-", "@")):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.cli._output import AsJson, drawing, print_table, visible
 from mpsn.errors import MPSNError
 from mpsn.experiments._catalog import CATALOG, Entry
 
@@ -176,7 +177,7 @@ def tune_tu(
         return
     table = ranking(found)
     print_table(table.title, table.columns, table.rows, table.notes)
-    print(f"records: {out / 'tu-tune'}")
+    print(f"records: {visible(out / 'tu-tune')}")
 
 
 def report(
@@ -192,7 +193,7 @@ def report(
     from mpsn.experiments._report import write_report
 
     write_report(runs, out)
-    print(f"report: {out}")
+    print(f"report: {visible(out)}")
 
 
 def _split(names: str) -> tuple[str, ...]:
@@ -207,8 +208,8 @@ def _resumable(out: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         Console(stderr=True, soft_wrap=True).print(
-            f"interrupted; finished jobs are recorded in {out}. To resume, run the same command "
-            "again."
+            f"interrupted; finished jobs are recorded in {escape(visible(out))}. To resume, run "
+            "the same command again."
         )
         sys.exit(130)
 
@@ -230,6 +231,4 @@ def _print(result: "Result", as_json: bool) -> None:
         return
     table, notes = result.table, [*result.table.notes, *result.missing]
     print_table(table.title, table.columns, table.rows, notes, result.figures)
-    if not result.figures:
-        print("no figures: pip install matplotlib")
-    print(f"records: {result.folder}")
+    print(f"records: {visible(result.folder)}")

@@ -1,7 +1,6 @@
 """The command that shows graphs, models and results."""
 
 import json
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +8,8 @@ from typing import Annotated
 import typer
 
 from mpsn.cli._graphs import graphs_of, print_rows
-from mpsn.cli._output import AsJson, drawing, print_table
-from mpsn.errors import FileError, GraphError
+from mpsn.cli._output import AsJson, drawing, print_lines, print_table
+from mpsn.errors import UNREADABLE, GraphError, MPSNError
 
 
 def show(
@@ -31,7 +30,11 @@ def show(
 
     Example: mpsn show model.mpsn --graph cats/tom.graphml --plot why.png
     """
+    from mpsn._io import check_writable
+
     path = Path(what)
+    if plot:
+        check_writable(plot, what="a picture")
     if path.is_dir():
         _show_runs(path, as_json)
     elif path.is_file() and _is_model(path):
@@ -42,10 +45,14 @@ def show(
 
 def _is_model(path: Path) -> bool:
     """Return whether a file is a model; graphs in an .npz are zip archives too."""
+    from mpsn._io import open_zip
+
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_zip(path) as archive:
             return "meta.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+    except MPSNError:
+        raise
+    except UNREADABLE:
         return False
 
 
@@ -56,16 +63,16 @@ def _show_graphs(what: str, plot: Path | None, as_json: bool) -> None:
     if plot and len(complexes) > 1:
         raise GraphError(f"Expected one graph to draw, got {len(complexes)} in {what}.")
     rows = [{"simplices": K.counts, "holes": K.betti_numbers()} for K in complexes]
+    if as_json:
+        print(json.dumps({"graphs": rows, "figure": str(plot) if plot else None}))
+    else:
+        print_rows(what, rows)
     if plot:
-        with drawing(plot):
+        with drawing(plot, as_json):
             from mpsn._io import save_figure
             from mpsn.plotting import draw_complex
 
             save_figure(draw_complex(complexes[0]).figure, plot)
-    if as_json:
-        print(json.dumps({"graphs": rows, "figure": str(plot) if plot else None}))
-        return
-    print_rows(what, rows, figures=[plot])
 
 
 def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool) -> None:
@@ -76,43 +83,45 @@ def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool)
         if plot:
             raise GraphError("Expected --graph with --plot: the graph whose prediction to explain.")
         values = {"model": type(model).__name__, "summary": model.summary()}
-        print(json.dumps(values) if as_json else model.summary())
+        print_lines(json.dumps(values) if as_json else model.summary())
         return
     if isinstance(model, EdgeFlowClassifier):
         raise GraphError(f"Expected a model of graphs, got one of edge flows in {path}.")
     explanation = model.explain(graph if Path(graph).exists() else graphs_of(graph)[0])
-    if plot:
-        with drawing(plot):
-            from mpsn._io import save_figure
-
-            save_figure(explanation.draw().figure, plot)
     parts = explanation.by_dimension
     if as_json:
         top = [{"vertices": v, "contribution": c} for v, c in explanation.top()]
         kept = ("target", "output", "runner_up", "margin", "features")
         found = {name: getattr(explanation, name) for name in kept}
         print(json.dumps({**found, "dimensions": parts, "simplices": top}, default=str))
-        return
-    print(f"prediction: {explanation}")
-    rows = [(f"all of dimension {k}", f"{value:+.4g}") for k, value in enumerate(parts)]
-    rows += [(" ".join(map(str, v)), f"{value:+.4g}") for v, value in explanation.top()]
-    rows += [(name, f"{value:+.4g}") for name, value in list(explanation.features.items())[:10]]
-    unit = "number" if explanation.margin is None else "probability"
-    columns = ("simplex or feature", f"contribution to the {unit}")
-    print_table("contributions", columns, rows, figures=[plot])
+    else:
+        print_lines(f"prediction: {explanation}")
+        rows = [(f"all of dimension {k}", f"{value:+.4g}") for k, value in enumerate(parts)]
+        rows += [(" ".join(map(str, v)), f"{value:+.4g}") for v, value in explanation.top()]
+        rows += [(name, f"{value:+.4g}") for name, value in list(explanation.features.items())[:10]]
+        unit = "number" if explanation.margin is None else "probability"
+        columns = ("cell or feature", f"contribution to the {unit}")
+        print_table("contributions", columns, rows)
+    if plot:
+        with drawing(plot, as_json):
+            from mpsn._io import save_figure
+
+            save_figure(explanation.draw().figure, plot)
 
 
 def _show_runs(folder: Path, as_json: bool) -> None:
     from mpsn.experiments._report import sections
 
-    found = [(name, kind.table(records)) for name, kind, records, _ in sections(folder)]
-    if not found:
-        raise FileError(
-            f"Expected a graph, a model, or a folder of runs of `mpsn reproduce`, got {folder}, "
-            f"a folder without runs. For a folder of graphs, name a file in it."
-        )
+    found = {
+        section.name: (section.experiment.table(section.records), section.left_out)
+        for section in sections(folder)
+    }
     if as_json:
-        print(json.dumps({name: asdict(table) for name, table in found}))
+        tables = {
+            name: {**asdict(table), "notes": [*table.notes, *left_out]}
+            for name, (table, left_out) in found.items()
+        }
+        print(json.dumps(tables))
         return
-    for _, table in found:
-        print_table(table.title, table.columns, table.rows, table.notes)
+    for table, left_out in found.values():
+        print_table(table.title, table.columns, table.rows, [*table.notes, *left_out])

@@ -1,10 +1,25 @@
-"""The values: incidences, simplicial complexes, and collections of them."""
+"""The values: incidences, complexes of simplices, cubes or cells, and collections of them."""
 
 from mpsn.complexes._batching import collate
 from mpsn.complexes._homology import HodgeParts
 from mpsn.complexes._operators import Adjacency
 from mpsn.complexes._packed import ComplexDataset
+from mpsn.complexes._saving import load
+from mpsn.complexes.cellular import CellComplex
+from mpsn.complexes.complex import Complex
+from mpsn.complexes.cubical import CubicalComplex
 from mpsn.complexes.incidence import Incidence
 from mpsn.complexes.simplicial import SimplicialComplex
 
-__all__ = ["Adjacency", "ComplexDataset", "HodgeParts", "Incidence", "SimplicialComplex", "collate"]
+__all__ = [
+    "Adjacency",
+    "CellComplex",
+    "Complex",
+    "ComplexDataset",
+    "CubicalComplex",
+    "HodgeParts",
+    "Incidence",
+    "SimplicialComplex",
+    "collate",
+    "load",
+]

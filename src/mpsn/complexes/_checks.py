@@ -49,7 +49,7 @@ def as_index_table(table: object, width: int, what: str) -> Tensor:
     if tensor.dim() != 2 or tensor.shape[1] != width:
         raise ComplexError(
             f"Expected {what} of shape (n, {width}), got {tuple(tensor.shape)}; "
-            f"give one row per simplex."
+            f"give one row per cell."
         )
     if tensor.dtype not in INTEGERS:
         raise ComplexError(f"Expected {what} of integers, got {tensor.dtype}; use int64.")
@@ -145,7 +145,9 @@ def check_orientation(signs: Sequence[Tensor | None], counts: Sequence[int]) -> 
             )
 
 
-def check_offsets(ptr: Sequence[Tensor], counts: Sequence[int], tables: Sequence[Tensor]) -> None:
+def check_offsets(
+    ptr: Sequence[Tensor], counts: Sequence[int], incidences: "Sequence[Incidence]"
+) -> None:
     """Raise unless the offsets split a union into disjoint complexes."""
     for k, offsets in enumerate(ptr):
         steps = offsets.tolist()
@@ -160,9 +162,9 @@ def check_offsets(ptr: Sequence[Tensor], counts: Sequence[int], tables: Sequence
                 f"Expected offsets of dimension {k} to rise from 0 to the number of cells, got "
                 f"{steps!s:.60}."
             )
-    for k, table in enumerate(tables, start=1):
-        owner, below = torch.repeat_interleave(ptr[k].diff())[:, None], ptr[k - 1]
-        if bool(((table < below[owner]) | (table >= below[owner + 1])).any()):
+    for k, B in enumerate(incidences, start=1):
+        owner, below = torch.repeat_interleave(ptr[k].diff())[B.cell], ptr[k - 1]
+        if bool(((B.face < below[owner]) | (B.face >= below[owner + 1])).any()):
             raise ComplexError(
                 f"Expected cells and their faces in the same complex of the union, got a face in "
                 f"another complex in face table {k}."
@@ -198,8 +200,8 @@ def as_mask(given: object, n: int, k: int, device: torch.device) -> Tensor:
     return out
 
 
-def check_incidence(B: "Incidence") -> None:
-    """Raise unless the parts of an incidence fit together."""
+def check_incidence(B: "Incidence", signed: bool = True) -> None:
+    """Raise unless the parts of an incidence fit together, with signs if ``signed``."""
     face, ptr, sign = B.face, B.ptr, B.sign
     if face.dim() != 1 or face.dtype != torch.int64:
         raise ComplexError(
@@ -224,10 +226,12 @@ def check_incidence(B: "Incidence") -> None:
     ):
         raise ComplexError(f"Expected ptr to rise from 0 to {len(face)}, got {ptr.tolist()!s:.60}.")
     if len(face) and (face.min() < 0 or face.max() >= B.count):
+        cell = int(B.cell[(face < 0) | (face >= B.count)][0])
         raise ComplexError(
-            f"Expected faces from 0 to {B.count - 1}, got {int(face.min())} to {int(face.max())}."
+            f"Expected faces from 0 to {B.count - 1}, got {int(face.min())} to {int(face.max())}, "
+            f"first in cell {cell}."
         )
-    if sign is None and B.width is None and len(face):
+    if signed and sign is None and B.width is None and len(face):
         raise ComplexError(
             "Expected a sign for each entry if the number of faces varies, got none; pass sign."
         )

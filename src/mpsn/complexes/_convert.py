@@ -1,8 +1,11 @@
 """Conversion from and to other formats: lists of simplices, graphs, gudhi."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from math import comb
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -11,30 +14,43 @@ from torch_geometric.data import Data
 
 from mpsn.complexes._checks import as_int
 from mpsn.complexes._graphs import CleanGraphs, clean_graphs
-from mpsn.complexes._memory import check_vertices
-from mpsn.errors import ComplexError
+from mpsn.complexes._memory import available_memory, check_vertices
+from mpsn.complexes.incidence import Incidence
+from mpsn.errors import ComplexError, LeftOut, TooLargeError
 
 if TYPE_CHECKING:
+    from mpsn.complexes.complex import Complex
     from mpsn.complexes.simplicial import SimplicialComplex
+
+C = TypeVar("C", bound="Complex")
 
 
 def from_simplices(
-    simplices: Iterable[Collection[int]], num_vertices: int | None = None
+    simplices: Iterable[Collection[Hashable]], num_vertices: int | None = None
 ) -> "SimplicialComplex":
     """Build the complex of the given simplices and all their faces.
 
+    Refused, before it is built, where it would not fit into memory: a simplex of n vertices has
+    2^n - 1 faces.
+
     Args:
-        simplices: Vertex lists of any sizes, in any order; duplicates are allowed.
+        simplices: Vertex lists of any sizes, in any order; duplicates are allowed. If the vertices
+            are strings or tuples, they are numbered in sorted order and kept as ``vertex_labels``.
         num_vertices: Number of vertices, including isolated ones. Defaults to one more than the
-            largest vertex.
+            largest vertex. Not for named vertices: write an isolated one v as [v].
 
     Example:
         >>> SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
         SimplicialComplex(dim=2, counts=(4, 4, 1))
+        >>> SimplicialComplex.from_simplices([["ann", "bob"], ["carl"]]).vertex_labels
+        ('ann', 'bob', 'carl')
     """
     from mpsn.complexes.simplicial import SimplicialComplex
 
-    given: dict[int, list[Sequence[int]]] = defaultdict(list)
+    simplices = list(simplices)
+    if num_vertices is None and _are_named(simplices):
+        return named_complex(simplices)
+    given: dict[int, list[Sequence[Any]]] = defaultdict(list)
     for simplex in simplices:
         try:
             given[len(simplex)].append(tuple(simplex))
@@ -53,12 +69,30 @@ def from_simplices(
     check_vertices(n, torch.device("cpu"))
     if n <= largest:
         raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")
-    faces = close_under_faces(tables, max(tables, default=1))
+    faces = close_under_faces(tables, max(tables, default=1), n)
     ptr = [torch.tensor([0, m]) for m in (n, *map(len, faces))]
     return SimplicialComplex._of_tables(faces, ptr)
 
 
-def _vertex_table(rows: list[Sequence[int]]) -> Tensor:
+def _are_named(simplices: list[Any]) -> bool:
+    kinds = (list, tuple, set, frozenset)
+    return any(
+        isinstance(name, (str, tuple)) for s in simplices if isinstance(s, kinds) for name in s
+    )
+
+
+def named_complex(simplices: Iterable[Collection[Hashable]]) -> "SimplicialComplex":
+    """Build from simplices over any names, which become labels unless they are 0, 1, ..."""
+    rows = [list(simplex) for simplex in simplices]
+    names: list[Any] = list(dict.fromkeys(name for row in rows for name in row))
+    with suppress(TypeError):  # names of several types stay in their order
+        names.sort()
+    number = {name: i for i, name in enumerate(names)}
+    K = from_simplices([[number[name] for name in row] for row in rows], len(names))
+    return K if names == list(range(len(names))) else K.replace(vertex_labels=names)
+
+
+def _vertex_table(rows: list[Sequence[Any]]) -> Tensor:
     array = np.array(rows)
     if array.dtype.kind not in "iu":
         raise ComplexError(
@@ -75,26 +109,65 @@ def _vertex_table(rows: list[Sequence[int]]) -> Tensor:
     return table
 
 
-def close_under_faces(tables: dict[int, Tensor], size: int) -> list[Tensor]:
-    """Return the face tables of the closure of vertex tables, which are keyed by their width."""
+def close_under_faces(tables: dict[int, Tensor], size: int, n: int) -> list[Tensor]:
+    """Return the face tables of the closure of vertex tables, which are keyed by their width.
+
+    Vertices are below ``n``, and no table is wider than ``size``.
+    """
+    limit = available_memory(torch.device("cpu"))
+    least = min(size, 99)  # a lower bound that fits into a float
+    most = max((_room(comb(least, j + 1) * (j + 1), j) for j in range(1, least)), default=0)
+    _check_room(most, limit, f"a simplex of {size} vertices and all its faces")
     faces: list[Tensor] = []
     above = torch.zeros((0, size + 1), dtype=torch.int64)
     while size > 1:
+        given = tables.get(size, above[:0, :size])
+        many = len(given) + len(above) * (size + 1)
+        used = sum(8 * table.numel() for table in faces)
+        _check_room(used + _room(many, size), limit, f"{many} faces of {size} vertices")
         omit = torch.arange(size + 1)[:, None]
         kept = torch.arange(size) + (torch.arange(size) >= omit)  # (size + 1, size)
-        wanted = above[:, kept].reshape(-1, size)
-        given = tables.get(size, wanted[:0])
-        rows, at = torch.unique(torch.cat([given, wanted]), dim=0, return_inverse=True)
+        rows, at = unique_rows(torch.cat([given, above[:, kept].reshape(-1, size)]), n)
         faces.append(at[len(given) :].reshape(-1, size + 1))
         above, size = rows, size - 1
     faces.append(above.flip(1))  # the face of an edge that omits its first vertex is its second
     return faces[:0:-1]
 
 
-def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor]) -> Any:
-    """Build the union with given face tables, and the features and labels of clean graphs."""
-    from mpsn.complexes.simplicial import SimplicialComplex
+def _room(many: int, size: int) -> int:
+    """Return the bytes it takes to find the different ones among many rows of some size."""
+    return 8 * many * (2 * size + 8)
 
+
+def _check_room(need: int, limit: int, what: str) -> None:
+    if need > limit:
+        raise TooLargeError(
+            f"Expected simplices whose faces take at most {limit / 2**30:.3g} GiB, got {what}, "
+            f"which take at least {need / 2**30:.3g} GiB; give simplices of lower dimension."
+        )
+
+
+def unique_rows(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Return the different rows, ascending, and the position of each row among them.
+
+    Entries are from 0 to ``n - 1``. As many columns as fit become one number, which is far faster
+    than ``torch.unique(rows, dim=0)``.
+    """
+    key, bound = rows[:, 0], n
+    for column in rows.T[1:]:
+        if bound * n >= 1 << 63:
+            key, bound = torch.unique(key, return_inverse=True)[1], len(rows)
+        key, bound = key * n + column, bound * n
+    values, at = torch.unique(key, return_inverse=True)
+    out = rows.new_empty((len(values), rows.shape[1]))
+    out[at] = rows
+    return out, at
+
+
+def complex_of(
+    kind: type[C], clean: CleanGraphs, incidences: Sequence[Incidence], ptr: Sequence[Tensor]
+) -> C:
+    """Build the union with given incidences, and the features and labels of clean graphs."""
     graphs, where = clean.graphs, clean.edges.device
     x = _together([graph.x for graph in graphs], "x")
     attr = _together([graph.edge_attr for graph in graphs], "edge_attr")
@@ -107,9 +180,20 @@ def complex_of(clean: CleanGraphs, faces: Sequence[Tensor], ptr: Sequence[Tensor
     if any(graph.labels is not None for graph in graphs):
         labels = tuple(name for g in graphs for name in (g.labels or range(g.num_nodes)))
     x = None if x is None else x.to(where)
-    attr = None if attr is None else attr.to(where)[clean.first]
-    return SimplicialComplex._of_tables(
-        faces,
+    if attr is not None:
+        attr = attr.to(where)
+        assert clean.same is not None
+        differ = (attr != attr[clean.same]).flatten(1).any(dim=1)
+        if odd := len(torch.unique(clean.same[differ])):
+            warnings.warn(
+                f"edge_attr of edges listed with different values ({odd:,}): that of the first "
+                f"listing is kept.",
+                LeftOut,
+                stacklevel=4,
+            )
+        attr = attr[clean.first]
+    return kind._trusted(
+        incidences,
         ptr,
         num_vertices=sum(graph.num_nodes for graph in graphs),
         x=() if x is None and attr is None else (x, attr),
@@ -137,10 +221,13 @@ def from_graph(graph: object) -> "SimplicialComplex":
 
     See :func:`mpsn.clique_complex` for the supported kinds of graphs, and to add cliques.
     """
+    from mpsn.complexes.complex import as_incidences
+    from mpsn.complexes.simplicial import SimplicialComplex
+
     clean = clean_graphs([graph])
+    edges = as_incidences([clean.edges.flip(1)], clean.graphs[0].num_nodes)
     edge_ptr = torch.tensor([0, len(clean.edges)], device=clean.ptr.device)
-    out: SimplicialComplex = complex_of(clean, [clean.edges.flip(1)], [clean.ptr, edge_ptr])
-    return out
+    return complex_of(SimplicialComplex, clean, edges, [clean.ptr, edge_ptr])
 
 
 def from_gudhi(tree: Any) -> "SimplicialComplex":

@@ -1,5 +1,6 @@
 """Reading of all supported kinds of graphs into one format with clean edges."""
 
+import warnings
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
@@ -16,7 +17,7 @@ from torch_geometric.data import Data
 
 from mpsn.complexes._checks import INTEGERS, as_tensor, check_features
 from mpsn.complexes._memory import check_vertices
-from mpsn.errors import ComplexError, GraphError
+from mpsn.errors import ComplexError, GraphError, LeftOut
 
 
 class Graph(NamedTuple):
@@ -34,17 +35,19 @@ class CleanGraphs(NamedTuple):
     """A disjoint union of graphs with clean edges.
 
     ``edges`` is (E, 2) int64, each row ascending, rows distinct and in lexicographic order. ``ptr``
-    holds the offsets of the vertices of each graph, ``first`` the first listing of each edge.
+    holds the offsets of the vertices of each graph, ``first`` the first listing of each edge, and
+    ``same`` that of the same edge for each listing.
     """
 
     edges: Tensor
     ptr: Tensor
     graphs: Sequence[Graph]
     first: Tensor | None
+    same: Tensor | None = None
 
 
 def as_graph(graph: object) -> Graph:
-    """Read PyG ``Data``, a networkx graph, a sparse matrix, or ``(edge_index, num_nodes)``."""
+    """Read PyG ``Data``, a networkx graph, a matrix, edges, or ``(edge_index, num_nodes)``."""
     if isinstance(graph, Graph):
         return graph
     if isinstance(graph, tuple) and len(graph) == 2:
@@ -75,13 +78,24 @@ def as_graph(graph: object) -> Graph:
         keep = coo.data != 0
         ends = np.stack([coo.row[keep], coo.col[keep]]).astype(np.int64)
         return Graph(torch.from_numpy(ends), coo.shape[0])
+    from mpsn.complexes._objects import from_object
+
+    if (found := from_object(graph)) is not None:
+        return found
     raise GraphError(
-        f"Expected a graph (PyG Data, networkx graph, scipy sparse matrix, or a pair "
-        f"(edge_index, num_nodes)), got {type(graph).__name__}."
+        f"Expected a graph (PyG Data, networkx graph, scipy sparse matrix, data frame or list of "
+        f"edges, edge_index, or a pair (edge_index, num_nodes)), got {type(graph).__name__}."
     )
 
 
 def _edge_index(edge_index: object) -> Tensor:
+    if (
+        isinstance(edge_index, Tensor)
+        and edge_index.dtype is torch.int64
+        and edge_index.dim() == 2
+        and edge_index.size(0) == 2
+    ):
+        return edge_index
     if not isinstance(edge_index, Tensor):
         try:
             array = np.asarray(edge_index)
@@ -120,11 +134,19 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
     Self-loops are dropped, and directions and duplicates of edges are ignored. Isolated vertices
     stay. The features of an edge are those of its first listing.
     """
+    graphs = list(graphs)
+    directed = sum(isinstance(graph, nx.DiGraph) for graph in graphs)
+    if directed:
+        warnings.warn(
+            f"The directions of the edges of {directed} of {len(graphs)} graphs are not used: the "
+            f"edges of a complex are undirected.",
+            LeftOut,
+            stacklevel=4,
+        )
     read = [as_graph(graph) for graph in graphs]
-    sizes = [graph.edge_index.shape[1] for graph in read]
-    nodes = [graph.num_nodes for graph in read]
-    tensors = [(g.edge_index, g.x, g.edge_attr, g.y) for g in read]
-    devices = {t.device for part in tensors for t in part if t is not None}
+    lists, nodes, x, attrs, y, _ = zip(*read, strict=True) if read else ((),) * 6
+    sizes = [ends.shape[1] for ends in lists]
+    devices = {t.device for column in (lists, x, attrs, y) for t in column if t is not None}
     if len(devices) > 1:
         raise GraphError(f"Expected all graphs on one device, got {sorted(map(str, devices))}.")
     where = torch.device(device) if device else next(iter(devices), torch.device("cpu"))
@@ -135,28 +157,28 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
     if not read:
         nothing = torch.zeros((0, 2), dtype=torch.int64, device=where)
         return CleanGraphs(nothing, ptr.to(where), (), None)
-    ends = torch.cat([graph.edge_index for graph in read], dim=1).to(where, torch.int64)
+    ends = torch.cat(lists, dim=1).to(where, torch.int64)
     ptr = ptr.to(where)
-    limit: Tensor | int = nodes[0]
-    if len(read) > 1:
-        many = torch.tensor(sizes, device=where)
-        owner = torch.repeat_interleave(many, output_size=ends.shape[1])
-        limit = torch.tensor(nodes, device=where)[owner]
-    outside = (ends < 0) | (ends >= limit)
-    if bool(outside.any()):
-        _refuse_ends(outside, read)
-    if len(read) > 1:
+    if where.type == "cpu":
+        bad = _shift(ends.numpy(), np.array(sizes), np.array(nodes))
+    else:
+        owner = torch.repeat_interleave(
+            torch.tensor(sizes, device=where), output_size=ends.shape[1]
+        )
+        outside = ((ends < 0) | (ends >= ptr.diff()[owner])).any(dim=0)
+        bad = int(outside.nonzero()[0]) if bool(outside.any()) else -1
         ends = ends + ptr[owner]
+    if bad >= 0:
+        _refuse_ends(bad, read)
     _check_data(read)
-    wanted = any(graph.edge_attr is not None for graph in read)
+    wanted = any(attr is not None for attr in attrs)
     if wanted or where.type != "cpu":
-        edges, first = _clean_by_sort(ends, sum(nodes), wanted)
-        return CleanGraphs(edges, ptr, read, first)
+        edges, first, same = _clean_by_sort(ends, sum(nodes), wanted)
+        return CleanGraphs(edges, ptr, read, first, same)
     return CleanGraphs(torch.from_numpy(_clean(ends.numpy(), sum(nodes))), ptr, read, None)
 
 
-def _refuse_ends(outside: Tensor, graphs: Sequence[Graph]) -> None:
-    column = int(outside.any(dim=0).nonzero()[0])
+def _refuse_ends(column: int, graphs: Sequence[Graph]) -> None:
     ends = list(accumulate(graph.edge_index.shape[1] for graph in graphs))
     number = bisect_right(ends, column)
     graph = graphs[number]
@@ -182,17 +204,36 @@ def _check_data(graphs: Sequence[Graph]) -> None:
             raise GraphError(where + text) from error
 
 
-def _clean_by_sort(ends: Tensor, n: int, first: bool) -> tuple[Tensor, Tensor | None]:
+def _clean_by_sort(
+    ends: Tensor, n: int, first: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
     low, high = ends.min(dim=0).values, ends.max(dim=0).values
-    keep, earliest = low < high, None
+    keep, earliest, same = low < high, None, None
     key = (low * n + high)[keep]
     if first:
         key, inverse = torch.unique(key, return_inverse=True)
         listing = keep.nonzero().squeeze(1)
         earliest = torch.full_like(key, ends.shape[1]).scatter_reduce(0, inverse, listing, "amin")
+        same = torch.arange(ends.shape[1], device=ends.device)
+        same[listing] = earliest[inverse]
     else:
         key = torch.unique(key)
-    return torch.stack([key // max(n, 1), key % max(n, 1)], dim=1), earliest
+    return torch.stack([key // max(n, 1), key % max(n, 1)], dim=1), earliest, same
+
+
+@numba.njit(cache=True, nogil=True)
+def _shift(ends: NDArray[np.int64], sizes: NDArray[np.int64], nodes: NDArray[np.int64]) -> int:
+    """Number the vertices of all graphs through, in place; return the first invalid edge, or -1."""
+    e, first = 0, 0
+    for graph in range(len(sizes)):
+        for _ in range(sizes[graph]):
+            for side in range(2):
+                if not 0 <= ends[side, e] < nodes[graph]:
+                    return e
+                ends[side, e] += first
+            e += 1
+        first += nodes[graph]
+    return -1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes._batching import rebuild, select
 from mpsn.complexes._checks import as_mask
+from mpsn.complexes._sparse import ranges
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
@@ -15,6 +17,25 @@ if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
 
 C = TypeVar("C", bound="Complex")
+
+
+def cells(K: "Complex", k: int) -> tuple[Tensor, Tensor]:
+    """Return the vertices of the k-cells, cell after cell, and their offsets (n_k + 1,).
+
+    The vertices of each cell ascend.
+
+    Example:
+        >>> vertex, ptr = SimplicialComplex.from_simplices([[0, 1], [1, 2]]).cells(1)
+        >>> vertex, ptr
+        (tensor([0, 1, 1, 2]), tensor([0, 2, 4]))
+    """
+    n, B = max(K.num_nodes, 1), K.incidence(k)
+    if k == 0:
+        return torch.arange(K.num_nodes, device=K.device), torch.arange(n + 1, device=K.device)
+    vertex, ptr = cells(K, k - 1)
+    entry, at = ranges(ptr[B.face], ptr.diff()[B.face])
+    key = torch.unique(B.cell[entry] * n + vertex[at])
+    return key % n, nnf.pad(torch.bincount(key // n, minlength=len(B)).cumsum(0), (1, 0))
 
 
 def skeleton(K: C, d: int) -> C:

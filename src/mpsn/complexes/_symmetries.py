@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor
 
+from mpsn.complexes._batching import rebuild, select
 from mpsn.complexes._checks import check_same_device
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
-    from mpsn.complexes.simplicial import SimplicialComplex
 
 C = TypeVar("C", bound="Complex")
 
@@ -85,8 +85,8 @@ def flip(K: C, which: Mapping[int, Tensor]) -> C:
     return out
 
 
-def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialComplex":
-    r"""Permute simplices: :math:`B_k \to P_{k-1} B_k P_k^\top` and :math:`H_k \to P_k H_k`.
+def permute(K: C, order: Mapping[int, Tensor]) -> C:
+    r"""Permute cells: :math:`B_k \to P_{k-1} B_k P_k^\top` and :math:`H_k \to P_k H_k`.
 
     If the vertices are renumbered, the vertices of each simplex are sorted again and its sign is
     adjusted, so the boundary matrices are only permuted. Vertex labels and labels y with one row
@@ -106,31 +106,28 @@ def permute(K: "SimplicialComplex", order: Mapping[int, Tensor]) -> "SimplicialC
         raise ComplexError(
             "Expected a single complex to permute, got a union; use to_list() first."
         )
-    rows = [_permutation(K, k, order) for k in range(K.dim + 1)]
+    rows = [_permutation(K, k, order) for k in range(max(K.dim, 0) + 1)]
     position = [torch.argsort(row) for row in rows]
-    signs = [None if s is None else s[row] for s, row in zip(K._orientation, rows, strict=False)]
-    faces = []
+    incidences, turns = [], list[Tensor | None]([None])
     for k in range(1, K.dim + 1):
-        table = position[k - 1][K.faces(k)[rows[k]]]
-        vertices = position[0][K.simplices(k)[rows[k]]]
-        columns = vertices.argsort(dim=1)
-        faces.append(table.gather(1, columns))
-        if 0 in order:
-            signs[k] = K.orientation(k)[rows[k]] * _parity(columns)
-    out = K._of_tables(faces, K._ptr, orientation=signs, num_vertices=K.num_nodes)
-    out._y, out._y_ptr, out._labels = K._y, K._y_ptr, K._labels
-    out._x = tuple(
-        features if features is None or k > K.dim else features[rows[k]]
-        for k, features in enumerate(K._x)
+        B = select(K.incidence(k), rows[k], K.count(k - 1))
+        face, sign, turn = position[k - 1][B.face], B.sign, None
+        if 0 in order and K._ascending:  # sort the vertices of each simplex again
+            columns = position[0][K.cells(k)[0].view(-1, k + 1)[rows[k]]].argsort(dim=1)
+            face, sign = (t.view(-1, k + 1).gather(1, columns).view(-1) for t in (face, B.signs))
+            turn = _parity(columns)
+        incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, sign))
+        turns.append(turn)
+    y = K.y if K.y is None or len(K.y) != K.num_nodes or K.num_nodes == 1 else K.y[rows[0]]
+    out = rebuild(K, incidences, K._ptr, rows, y, K._y_ptr)
+    out._orientation = tuple(
+        s if turn is None else out.orientation(k) * turn
+        for k, (s, turn) in enumerate(zip(out._orientation, turns, strict=True))
     )
-    if K.y is not None and len(K.y) == K.num_nodes > 1:
-        out._y = K.y[rows[0]]
-    if K.vertex_labels:
-        out._labels = tuple(K.vertex_labels[i] for i in rows[0].tolist())
     return out
 
 
-def _permutation(K: "SimplicialComplex", k: int, order: Mapping[int, Tensor]) -> Tensor:
+def _permutation(K: "Complex", k: int, order: Mapping[int, Tensor]) -> Tensor:
     n = K.count(k)
     if k not in order:
         return torch.arange(n, device=K.device)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from mpsn.complexes import _batching, _homology, _operators, _parts, _symmetries
+from mpsn.complexes import _batching, _homology, _operators, _parts, _saving, _symmetries
 from mpsn.complexes._checks import (
     as_tensor,
     check_features,
@@ -17,6 +17,7 @@ from mpsn.complexes._checks import (
     check_orientation,
     check_same_device,
 )
+from mpsn.complexes._memory import check_vertices
 from mpsn.complexes._pyg import PyGValue
 from mpsn.complexes._pytree import register
 from mpsn.complexes.incidence import Incidence
@@ -45,6 +46,7 @@ class Complex(PyGValue):
     _orientation: tuple[Tensor | None, ...]
     _counts: tuple[int, ...]
     _labels: tuple[Hashable, ...] | None
+    _ascending = False  # whether the vertices of each cell ascend, which orients it
     _kind: type[Any]  # the class itself, also for the batch classes that PyG derives from it
 
     @classmethod
@@ -73,10 +75,28 @@ class Complex(PyGValue):
         out._orientation = tuple(orientation[:size]) + (None,) * (size - len(orientation))
         return out
 
+    @classmethod
+    def _checked(
+        cls, num_vertices: int, incidences: Sequence[Incidence], x: Sequence[object] | None
+    ) -> Self:
+        """Build from a user's incidences, on the device of the first tensor given."""
+        given = [*(B.face for B in incidences), *(t for t in x or () if isinstance(t, Tensor))]
+        check_same_device([B.face for B in incidences])
+        device = given[0].device if given else torch.device("cpu")
+        check_vertices(num_vertices, device)
+        checked = cls._check(num_vertices, incidences)
+        ptr = [torch.tensor([0, n], device=device) for n in (num_vertices, *map(len, checked))]
+        return cls._trusted(checked, ptr, num_vertices=num_vertices)
+
     @staticmethod
     @abstractmethod
     def _width(k: int) -> int | None:
         """Return the number of faces of a k-cell, or None if it varies."""
+
+    @staticmethod
+    @abstractmethod
+    def _check(num_vertices: int, incidences: Sequence[Incidence]) -> Sequence[Incidence]:
+        """Return the incidences, with signs, if they form a complex of this kind, else raise."""
 
     # Contents ------------------------------------------------------------------------------
 
@@ -134,6 +154,11 @@ class Complex(PyGValue):
         width = self._width(k) if self.count(k) == 0 and k else None
         ptr = nothing.new_zeros(self.count(k) + 1) if width is None else None
         return Incidence._trusted(nothing, self.count(k - 1) if k else 0, width, ptr)
+
+    def _table(self, k: int) -> Tensor:
+        if k == 0:
+            return torch.zeros((self.count(0), 0), dtype=torch.int64, device=self.device)
+        return self.incidence(k).table
 
     def orientation(self, k: int) -> Tensor:
         """Return the sign ±1 of each k-cell relative to its default orientation, (n_k,) int8."""
@@ -193,6 +218,7 @@ class Complex(PyGValue):
         out._x, out._y, out._y_ptr, out._labels = (), None, None, None
         return out
 
+    cells = _parts.cells
     skeleton = _parts.skeleton
     subcomplex = _parts.subcomplex
 
@@ -227,6 +253,7 @@ class Complex(PyGValue):
         return _batching.collate(items)
 
     to_list = _batching.to_list
+    save = _saving.save
 
     def to_networkx(self) -> "nx.Graph[Hashable]":
         """Return the graph of vertices and edges, with the vertex labels as node names."""
@@ -244,6 +271,7 @@ class Complex(PyGValue):
     hodge_laplacian = _operators.hodge_laplacian
     adjacency = _operators.adjacency
     flip = _symmetries.flip
+    permute = _symmetries.permute
     betti_numbers = _homology.betti_numbers
     harmonic_basis = _homology.harmonic_basis
     hodge_decomposition = _homology.hodge_decomposition
@@ -288,5 +316,14 @@ class Complex(PyGValue):
 
     def __init_subclass__(cls) -> None:
         if not issubclass(cls, Batch):
-            cls._kind = cls
+            cls._kind = _saving.KINDS[cls.__name__] = cls
         register(cls, FIELDS, ("_counts", "_labels"))
+
+
+def as_incidences(tables: Sequence[Tensor], num_vertices: int) -> list[Incidence]:
+    """Return the incidences with the face tables of dimension 1, 2, ... and default signs."""
+    counts = [num_vertices, *map(len, tables)]
+    return [
+        Incidence._trusted(table.reshape(-1), counts[k], table.shape[1])
+        for k, table in enumerate(tables)
+    ]

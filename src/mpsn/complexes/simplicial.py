@@ -6,10 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mpsn.complexes import _convert, _symmetries
-from mpsn.complexes._checks import as_index_table, as_int, check_face_tables, check_same_device
-from mpsn.complexes._memory import check_vertices
-from mpsn.complexes.complex import Complex
+from mpsn.complexes import _bridges, _convert, _symmetries
+from mpsn.complexes._checks import as_index_table, as_int, check_face_tables
+from mpsn.complexes.complex import Complex, as_incidences
 from mpsn.complexes.incidence import Incidence
 
 
@@ -47,6 +46,8 @@ class SimplicialComplex(Complex):
         True
     """
 
+    _ascending = True
+
     def __init__(
         self,
         num_vertices: int = 0,
@@ -60,14 +61,8 @@ class SimplicialComplex(Complex):
         tables = [
             as_index_table(table, k + 1, f"face table {k}") for k, table in enumerate(faces, 1)
         ]
-        check_same_device(tables)
-        given = [*tables, *(t for t in x or () if isinstance(t, Tensor))]
-        device = given[0].device if given else torch.device("cpu")
         n0 = as_int(num_vertices, "num_vertices")
-        check_vertices(n0, device)
-        check_face_tables(n0, tables)
-        ptr = [torch.tensor([0, n], device=device) for n in (n0, *map(len, tables))]
-        built = self._of_tables(tables, ptr)
+        built = self._checked(n0, as_incidences(tables, n0), x)
         changed = built.replace(x=x, y=y, orientation=orientation, vertex_labels=vertex_labels)
         self.__dict__.update(changed.__dict__)
 
@@ -77,18 +72,19 @@ class SimplicialComplex(Complex):
     ) -> "SimplicialComplex":
         """Build from valid face tables, without checks."""
         n0 = fields.pop("num_vertices", None)
-        counts = [int(ptr[0][-1]) if n0 is None else n0, *map(len, tables)]
-        incidences = [
-            Incidence._trusted(table.reshape(-1), counts[k], k + 2)
-            for k, table in enumerate(tables)
-        ]
+        n0 = int(ptr[0][-1]) if n0 is None else n0
         signs = fields.pop("orientation", ())
-        out = cls._trusted(incidences, ptr, num_vertices=counts[0], **fields)
+        out = cls._trusted(as_incidences(tables, n0), ptr, num_vertices=n0, **fields)
         return _symmetries.reorient(out, signs) if any(s is not None for s in signs) else out
 
     @staticmethod
     def _width(k: int) -> int:
         return k + 1
+
+    @staticmethod
+    def _check(num_vertices: int, incidences: Sequence[Incidence]) -> Sequence[Incidence]:
+        check_face_tables(num_vertices, [B.table for B in incidences])
+        return incidences
 
     def faces(self, k: int) -> Tensor:
         """Return the face table of dimension k, (n_k, k+1) int64; (n_0, 0) for vertices.
@@ -97,9 +93,7 @@ class SimplicialComplex(Complex):
             >>> SimplicialComplex.from_simplices([[0, 1, 2]]).faces(2)  # edges 12, 02, 01
             tensor([[2, 1, 0]])
         """
-        if k == 0:
-            return torch.zeros((self.count(0), 0), dtype=torch.int64, device=self.device)
-        return self.incidence(k).table
+        return self._table(k)
 
     def simplices(self, k: int) -> Tensor:
         """Return the vertices of the k-simplices, (n_k, k+1) int64, each row ascending.
@@ -118,10 +112,14 @@ class SimplicialComplex(Complex):
         below, table = self.simplices(k - 1), self.faces(k)
         return torch.cat([below[table[:, k]], below[table[:, 0], -1:]], dim=1)
 
-    permute = _symmetries.permute
     from_simplices = staticmethod(_convert.from_simplices)
     from_graph = staticmethod(_convert.from_graph)
     from_gudhi = staticmethod(_convert.from_gudhi)
+    from_toponetx = staticmethod(_bridges.from_toponetx)
+    from_xgi = staticmethod(_bridges.from_xgi)
     to_simplices = _convert.to_simplices
     to_pyg = _convert.to_pyg
     to_gudhi = _convert.to_gudhi
+    to_scipy = _bridges.to_scipy
+    to_toponetx = _bridges.to_toponetx
+    to_xgi = _bridges.to_xgi

@@ -1,7 +1,10 @@
 """Collections of labeled graphs: folders, tables, TU archives."""
 
 import csv
+import math
 import os
+import re
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -12,14 +15,16 @@ from typing import Any
 
 import networkx as nx
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, Dataset
 
 from mpsn._io import BoundedFile
-from mpsn.datasets._files import MAX_PARSED, READERS, check_file, iter_graphs
-from mpsn.datasets._tu_raw import parse, read_members, split_raw
-from mpsn.errors import UNREADABLE, FileError, did_you_mean
+from mpsn.complexes._objects import find_ends
+from mpsn.datasets._files import ENDINGS, MAX_PARSED, check_file, graph_suffix, iter_graphs
+from mpsn.datasets._tu_graphs import split_raw
+from mpsn.datasets._tu_raw import parse, read_members
+from mpsn.errors import UNREADABLE, FileError, LeftOut, did_you_mean
 
-ENDINGS = tuple(ending for ending in READERS if ending not in (".csv", ".txt"))  # inside folders
+MAX_LABEL = 1000  # characters: numpy gives every label of an array the room of the longest
 Item = tuple[str, Any, Any]  # name, graph, label or None
 
 
@@ -31,7 +36,9 @@ class GraphCollection:
     items: Callable[[], Iterator[Item]]
 
     def __iter__(self) -> Iterator[Item]:
-        return self.items()
+        for name, graph, label in self.items():
+            _check_label(name, label)
+            yield name, graph, label
 
 
 def read_collection(
@@ -46,16 +53,18 @@ def read_collection(
     ============================  ================================================================
     two or more folders           one class per folder, named after it
     a folder of such folders      the same
-    a folder of graph files       labels from a CSV (``labels``, or the only one in the folder), or
-                                  from the graph attribute ``target`` (GraphML, JSON)
+    a folder of graph files       labels from a CSV or TSV (``labels``, or the one in the folder
+                                  that names the graphs), or from the graph attribute ``target``
+                                  (GraphML, GEXF, GML, JSON)
     a graph file                  the same; graphs of a file are named ``file:0``, ``file:1``, ...
-    a TU archive or folder        ``NAME_A.txt`` and so on
-    a ``.pt`` of PyG data         a list of ``Data``; only with ``unsafe_pickle``
+    a TU archive or folder        ``NAME_A.txt`` and so on, with all labels and attributes
+    a ``.pt`` of PyG data         ``Data``, a list of it or a data set; only with ``unsafe_pickle``
     ============================  ================================================================
 
     Args:
         paths: The files or folders.
-        target: Column of the CSV, or graph attribute, with the label. Defaults to the last column.
+        target: Column of the CSV, or graph attribute, with the label; of several targets in a TU
+            set or in ``y``, the number from 0. Defaults to the last column, or the only target.
         labels: The CSV; its first column holds names of graphs, with or without file extension.
         unsafe_pickle: Whether to unpickle ``.pt`` files, which runs any code in them.
     """
@@ -68,9 +77,9 @@ def read_collection(
         return _classes(given)
     (path,) = given
     if path.suffix == ".pt":
-        return _pickled(path, unsafe_pickle)
+        return _pickled(path, unsafe_pickle, target)
     if (name := _tu_name(path)) is not None:
-        return _tu(path, name)
+        return _tu(path, name, target)
     if path.is_dir() and not _graph_files(path):
         inner = sorted(p for p in path.iterdir() if p.is_dir() and _graph_files(p))
         if len(inner) < 2:
@@ -83,19 +92,70 @@ def read_collection(
 
 
 def _graph_files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.suffix.lower() in ENDINGS and p.is_file())
+    return _graphs_and_tables(folder)[0]
 
 
-def _graphs(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield names and graphs of a file, or of all files in a folder."""
-    for file in _graph_files(path) if path.is_dir() else [path]:
+def _graphs_and_tables(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the graph files in a folder, and the tables of labels beside them."""
+    found = sorted(p for p in folder.iterdir() if graph_suffix(p) and p.is_file())
+    found = [p for p in found if not p.name.lower().startswith(("readme", "license"))]
+    cells = [p for p in found if p.suffix.lower() in (".csv", ".tsv")]
+    tables = [p for p in cells if _is_table(p, [other for other in found if other != p])]
+    if not tables and len(cells) == 1 < len(found):
+        tables = cells
+    if len(tables) == len(found):
+        tables = []
+    return [p for p in found if p not in tables], tables
+
+
+def _is_table(path: Path, graphs: list[Path]) -> bool:
+    """Return whether a CSV has a header, and names at least half of the graphs, each once."""
+    try:
+        head, *rows = _rows(path)
+    except (FileError, ValueError):
+        return False
+    named = [row[0] for row in rows]
+    known = {name for p in graphs for name in (p.name, _stem(p))}
+    words = (
+        len(head) > 1
+        and find_ends(head) is None
+        and not any(cell.replace(".", "").isdigit() for cell in head)
+    )
+    return (
+        words
+        and 2 * len(known.intersection(named)) >= max(len(graphs), 1)
+        and (len(set(named)) == len(named))
+    )
+
+
+def _stem(path: Path) -> str:
+    return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
+
+
+def _graphs(
+    path: Path, labels: str | os.PathLike[str] | None = None
+) -> Iterator[tuple[str, str, Any]]:
+    """Yield graphs with names, with and without extension, of a file or of all in a folder."""
+    files = [path]
+    if path.is_dir():
+        files, tables = _graphs_and_tables(path)
+        files = [p for p in files if labels is None or p != Path(labels)]
+        others = [p.name for p in path.iterdir() if p not in files + tables and p.name[0] != "."]
+        if others:
+            warnings.warn(
+                f"{len(others)} of the entries of {path} are not read, being no graph files: "
+                f"{', '.join(sorted(others)[:3]):.100}{' ...' * (len(others) > 3)}.",
+                LeftOut,
+                stacklevel=2,
+            )
+    for file in files:
         graphs = iter_graphs(file)
         start = list(islice(graphs, 2))
         if len(start) == 1:
-            yield file.name, start[0]
+            yield file.name, _stem(file), start[0]
         else:
             for number, graph in enumerate(chain(start, graphs)):
-                yield f"{file.name}:{number}", graph
+                yield f"{file.name}:{number}", f"{_stem(file)}:{number}", graph
 
 
 def _classes(folders: Sequence[Path]) -> GraphCollection:
@@ -108,7 +168,7 @@ def _classes(folders: Sequence[Path]) -> GraphCollection:
 
     def items() -> Iterator[Item]:
         for folder in folders:
-            for name, graph in _graphs(folder):
+            for name, _, graph in _graphs(folder):
                 yield f"{folder.name}/{name}", graph, folder.resolve().name
 
     names = ", ".join(folder.resolve().name for folder in folders)
@@ -118,33 +178,56 @@ def _classes(folders: Sequence[Path]) -> GraphCollection:
 def _labeled(
     path: Path, target: str | None, labels: str | os.PathLike[str] | None
 ) -> GraphCollection:
-    tables = sorted(path.glob("*.csv")) if path.is_dir() else []
-    if labels is None and len(tables) == 1:
-        labels = tables[0]
+    tables = _graphs_and_tables(path)[1] if path.is_dir() else []
+    if labels is None and len(tables) > 1:
+        raise FileError(
+            f"Expected one table of labels in {path}, got {', '.join(p.name for p in tables)}; "
+            f"choose one with --labels (labels=...)."
+        )
+    labels = tables[0] if labels is None and tables else labels
     table = None if labels is None else _read_labels(Path(labels), target)
 
     def items() -> Iterator[Item]:
-        for name, graph in _graphs(path):
+        unused = set(table or ())
+        for name, short, graph in _graphs(path, labels):
             label = None
             if table is not None:
-                label = table.get(name, table.get(Path(name).stem))
+                key = name if name in table else short
+                label = table.get(key)
+                unused.discard(key)
             elif target is not None and isinstance(graph, nx.Graph):
                 label = graph.graph.get(target)
             yield name, graph, label
+        if unused:
+            some = ", ".join(sorted(unused)[:3])
+            warnings.warn(
+                f"{len(unused)} labels are not used: there are no graphs named {some:.100}"
+                f"{' ...' * (len(unused) > 3)}.",
+                LeftOut,
+                stacklevel=2,
+            )
 
     kind = f"graph file{'s' * path.is_dir()} in {path.name}"
     kind += f", labels in {Path(labels).name}" if labels is not None else ""
     return GraphCollection(kind, items)
 
 
-def _read_labels(path: Path, target: str | None) -> dict[str, Any]:
-    """Return labels by name of graph, as numbers if all of them are."""
+def _rows(path: Path) -> list[list[str]]:
+    """Read the cells of a CSV or TSV."""
     check_file(path, MAX_PARSED, "a CSV of labels")
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
+            first = file.readline(1 << 16)
+            file.seek(0)
+            mark = next((mark for mark in "\t,;" if mark in first), ",")
+            return [row for row in csv.reader(file, delimiter=mark, strict=True) if row]
     except (*UNREADABLE, csv.Error) as error:
         raise FileError(f"Expected a CSV of labels at {path}, got {error}.") from error
+
+
+def _read_labels(path: Path, target: str | None) -> dict[str, Any]:
+    """Return labels by name of graph, as numbers if all of them are."""
+    rows = _rows(path)
     if len(rows) < 2 or len(rows[0]) < 2:
         raise FileError(
             f"Expected a CSV with a header, then a graph and its label on each line, in {path}, "
@@ -156,19 +239,48 @@ def _read_labels(path: Path, target: str | None) -> dict[str, Any]:
             f"Expected a column {target!r} in {path}, got {', '.join(head[1:])}."
             f"{did_you_mean(target, head[1:])}"
         )
-    column = len(head) - 1 if target is None else head.index(target)
-    short = next((i for i, row in enumerate(rows, 1) if len(row) <= column), None)
-    if short is not None:
-        raise FileError(f"Expected {len(head)} columns on line {short} of {path}, got fewer.")
-    names, values = ([row[i] for row in rows[1:]] for i in (0, column))
-    return dict(zip(names, _typed(values), strict=True))
+    column = len(head) - 1 if target is None else head.index(target, 1)
+    out: dict[str, str] = {}
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(head):
+            raise FileError(
+                f"Expected {len(head)} columns on line {number} of {path}, got {len(row)}."
+            )
+        if row[0] in out:
+            raise FileError(
+                f"Expected each graph once in {path}, got {row[0]!r:.60} again on line {number}; "
+                f"delete one of the lines."
+            )
+        if not row[column].strip():
+            raise FileError(
+                f"Expected a label on line {number} of {path}, got an empty one; fill it in, or "
+                f"delete the line and its graph."
+            )
+        out[row[0]] = row[column]
+    return dict(zip(out, _typed(list(out.values())), strict=True))
+
+
+def _check_label(name: str, label: Any) -> None:
+    """Refuse labels that are neither classes nor numbers."""
+    right = label is None or isinstance(label, (bool, float, int, str))
+    if isinstance(label, str):
+        right = bool(label.strip()) and len(label) <= MAX_LABEL
+        right = right and not any("\ud800" <= c <= "\udfff" for c in label)
+    elif isinstance(label, (int, float)):
+        right = math.isfinite(label) if isinstance(label, float) else abs(label) < 1 << 63
+    if not right:
+        raise FileError(
+            f"Expected a word of at most {MAX_LABEL} characters or a finite number as the label of "
+            f"{name}, got {label!a:.60}."
+        )
 
 
 def _typed(words: list[str]) -> list[Any]:
     """Return labels as integers or floats if all of them are, else as strings."""
-    for kind in (int, float):
-        with suppress(ValueError):
-            return [kind(word) for word in words]
+    if all(re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", word) for word in words):
+        return [int(word) for word in words]
+    with suppress(ValueError):
+        return [float(word.replace("_", "no number")) for word in words]
     return list(words)
 
 
@@ -189,20 +301,31 @@ def _tu_name(path: Path) -> str | None:
     return next((name.removesuffix("_A.txt") for name in names if name.endswith("_A.txt")), None)
 
 
-def _tu(path: Path, name: str) -> GraphCollection:
+def _tu(path: Path, name: str, target: str | None) -> GraphCollection:
     def items() -> Iterator[Item]:
-        try:
-            members = read_members(name, path, labeled=True)
-        except FileError:
-            members = read_members(name, path, labeled=False)
-        raw = parse(name, members)
-        for i, graph in enumerate(split_raw(raw)):
-            yield f"{name}:{i}", graph, int(raw.classes[i])
+        raw = parse(name, read_members(name, path))
+        column = _column(raw.targets.shape[1], target, f"{name}_graph_attributes.txt")
+        for i, (graph, label) in enumerate(
+            zip(split_raw(raw), raw.targets[:, column], strict=True)
+        ):
+            yield f"{name}:{i}", graph, label.item()
 
     return GraphCollection(f"the TU set {name}", items)
 
 
-def _pickled(path: Path, allowed: bool) -> GraphCollection:
+def _column(width: int, target: str | None, where: str) -> int:
+    """Return the number of the column of a target: the only one, or the one asked for."""
+    if target is None and width == 1:
+        return 0
+    if target is None or not target.isdecimal() or int(target[:9]) >= width:
+        raise FileError(
+            f"Expected the number of one of the {width} targets in {where}, from 0, got {target}; "
+            f"choose it with --target (target=...)."
+        )
+    return int(target)
+
+
+def _pickled(path: Path, allowed: bool, target: str | None) -> GraphCollection:
     if not allowed:
         raise FileError(
             f"Expected --unsafe-pickle (unsafe_pickle=True) to read {path}: a .pt file is a "
@@ -217,10 +340,13 @@ def _pickled(path: Path, allowed: bool) -> GraphCollection:
             raise FileError(
                 f"Expected a list of PyG Data in {path}, got {error!r:.200}."
             ) from error
-        if not isinstance(found, (list, tuple)) or not all(isinstance(g, Data) for g in found):
+        many = isinstance(found, (list, tuple, Dataset))
+        graphs = list(found) if many else [found]
+        if not all(isinstance(graph, Data) for graph in graphs):
             raise FileError(f"Expected a list of PyG Data in {path}, got {type(found).__name__}.")
-        for i, graph in enumerate(found):
-            y = None if graph.y is None else torch.as_tensor(graph.y).reshape(-1)
-            yield f"{path.name}:{i}", graph, y[0].item() if y is not None and len(y) else None
+        for i, graph in enumerate(graphs):
+            y = torch.zeros(0) if graph.y is None else torch.as_tensor(graph.y).reshape(-1)
+            label = y[_column(len(y), target, "y")].item() if len(y) else None
+            yield f"{path.name}:{i}", graph, label
 
     return GraphCollection(f"pickled graphs in {path.name}", items)

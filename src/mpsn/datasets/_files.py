@@ -1,13 +1,11 @@
-"""Graphs from files: graph6, sparse6, edge lists, GraphML, JSON and ``.npz``."""
+"""Graphs from files: graph6, sparse6, edge lists, GraphML, GEXF, GML, JSON and ``.npz``."""
 
+import gzip
 import io
-import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-from xml.parsers import expat
+from typing import IO, Any
 
 import networkx as nx
 import numpy as np
@@ -16,40 +14,59 @@ from numpy.typing import NDArray
 
 from mpsn._io import read_arrays
 from mpsn.complexes._graphs import Graph, as_graph
+from mpsn.complexes._memory import available_memory
+from mpsn.datasets._edge_lists import read_edge_list
+from mpsn.datasets._graph6 import read_graph6, read_sparse6
+from mpsn.datasets._limits import Limit, unpack_limit
+from mpsn.datasets._markup import read_gexf, read_gml, read_graphml, read_json
 from mpsn.errors import UNREADABLE, FileError, GraphError, TooLargeError
 
 MAX_BYTES = 1 << 30  # of a file, and of the arrays in one
-MAX_PARSED = 1 << 28  # of a file that becomes Python objects: GraphML, JSON and edge lists
+MAX_PARSED = 1 << 28  # of a file that is parsed in Python
+OBJECTS = 60  # bytes of memory per byte of a file that becomes networkx graphs
 
 AnyGraph = Graph | nx.Graph  # type: ignore[type-arg]
-XML_ERRORS = (expat.ExpatError, SyntaxError)
-LIBRARY_ERRORS = (nx.NetworkXException, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
-def read_graphs(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> list[Graph]:
+def read_graphs(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> list[AnyGraph]:
     """Read all graphs in a file; the format follows from the file name extension.
 
     ================================ ===========================================================
     ``.g6 .graph6 .s6 .sparse6``     one graph per line
-    ``.edgelist .edges .txt .csv``   one edge per line: two names, the rest is ignored; a single
-                                     name is an isolated vertex; ``#`` and ``%`` start comments;
-                                     a CSV of numbers may have a header
-    ``.graphml``                     GraphML, without a DOCTYPE
+    ``.edgelist .edges .txt .csv     one edge per line, cells separated by commas, semicolons, tabs
+    .tsv``                           or blanks: two names, then numbers, which become ``edge_attr``;
+                                     a single name is an isolated vertex; ``#`` and ``%`` start
+                                     comments; a header is recognized, as pandas writes it
+    ``.graphml .gexf``               XML, without a DOCTYPE
+    ``.gml``                         GML
     ``.json``                        networkx node-link data: one graph or a list of graphs
     ``.npz``                         a scipy sparse matrix, or arrays edge_index and num_nodes
+    ``.gz``                          after any of these but the last: compressed
     ================================ ===========================================================
 
-    Vertices with names other than 0, 1, ... keep them as ``labels``.
+    Vertices with names other than 0, 1, ... keep them as ``labels``. Columns that are not numbers
+    are left out, with a warning :class:`mpsn.errors.LeftOut`.
 
     Args:
         path: The file.
         max_bytes: Largest size of the file, and of the arrays in an ``.npz``. Defaults to 1 GiB,
-            or 256 MiB for edge lists, GraphML and JSON.
+            or 256 MiB for formats other than graph6, sparse6 and ``.npz``.
 
     Returns:
-        Graphs to pass to :func:`mpsn.clique_complex`.
+        Graphs to pass to :func:`mpsn.clique_complex`; networkx graphs if they are directed or have
+        attributes.
     """
-    return [as_graph(graph) for graph in iter_graphs(path, max_bytes)]
+    out: list[AnyGraph] = []
+    size = Path(path).stat().st_size if Path(path).is_file() else 0
+    limit, need = Limit.of(path, size, max_bytes), 0
+    for graph in iter_graphs(path, max_bytes):
+        if isinstance(graph, nx.Graph) and (graph.is_directed() or _has_attributes(graph)):
+            out.append(graph)
+        else:
+            out.append(plain := as_graph(graph))
+            need += 16 * plain.edge_index.shape[1]
+            limit.check(need, f"{len(out):,} graphs")
+    return out
 
 
 def iter_graphs(path: str | os.PathLike[str], max_bytes: int | None = None) -> Iterator[AnyGraph]:
@@ -58,18 +75,18 @@ def iter_graphs(path: str | os.PathLike[str], max_bytes: int | None = None) -> I
     Graphs from GraphML and JSON are networkx graphs with all their attributes.
     """
     path = Path(path)
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
+    suffix = graph_suffix(path)
+    if suffix is None:
         raise FileError(
-            f"Expected a graph file ending in {', '.join(READERS)}, got {path.name!r}; "
+            f"Expected a graph file ending in {', '.join(ENDINGS)}, got {path.name!r}; "
             f"rename or convert it."
         )
-    if max_bytes is None:
-        max_bytes = MAX_PARSED if reader in (_edge_list, _graphml, _json) else MAX_BYTES
-    check_file(path, max_bytes, "a graph file")
+    compact = suffix == ".npz" or READERS[suffix] in (read_graph6, read_sparse6)
+    most = max_bytes or (MAX_BYTES if compact else MAX_PARSED)
+    check_file(path, most, "a graph file")
     number = 0
     try:
-        graphs = _npz(path, max_bytes) if reader is _npz else reader(path)
+        graphs = _npz(path, most) if suffix == ".npz" else _parse(path, suffix, most, max_bytes)
         for number, graph in enumerate(graphs, start=1):  # noqa: B007
             yield graph
     except TooLargeError:
@@ -96,116 +113,49 @@ def check_file(path: Path, max_bytes: int, what: str) -> None:
         )
 
 
-def _graph6(path: Path) -> Iterator[Graph]:
-    for line in _lines(path, b">>graph6<<"):
-        n, bits = _size_and_bits(line)
-        pairs = n * (n - 1) // 2
-        if len(bits) != (pairs + 5) // 6 * 6:
-            raise GraphError(f"expected {pairs} bits for {n} vertices, got {len(bits)}")
-        # Bit p tells whether i < j are adjacent; pairs are ordered by j, then i.
-        p = np.flatnonzero(bits[:pairs])
-        j = ((1 + np.sqrt(1.0 + 8.0 * p)) // 2).astype(np.int64)
-        yield Graph(torch.from_numpy(np.stack([p - j * (j - 1) // 2, j])), n)
+def graph_suffix(path: Path) -> str | None:
+    """Return the extension that tells the format of a graph file, without .gz; None for others."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz" and Path(path.stem).suffix.lower() != ".npz":
+        suffix = Path(path.stem).suffix.lower()
+    return suffix if suffix in ENDINGS else None
 
 
-def _sparse6(path: Path) -> Iterator[Graph]:
-    for line in _lines(path, b">>sparse6<<"):
-        if not line.startswith(b":"):
-            raise GraphError(f"expected a line that begins with a colon, got {line[:20]!r}")
-        n, bits = _size_and_bits(line[1:])
-        width = max(1, (n - 1).bit_length())
-        steps = bits[: len(bits) // (width + 1) * (width + 1)].reshape(-1, width + 1)
-        ends = steps[:, 1:].astype(np.int64) @ (1 << np.arange(width - 1, -1, -1))
-        edges, v = [], 0
-        for up, end in zip(steps[:, 0].tolist(), ends.tolist(), strict=True):
-            v += up
-            if end >= n or v >= n:  # padding
-                break
-            if end > v:
-                v = end
-            else:
-                edges.append((end, v))
-        yield Graph(torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).T, n)
+def _parse(path: Path, suffix: str, most: int, allowed: int | None) -> Iterator[AnyGraph]:
+    with _open(path, most) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        if READERS[suffix] in (read_graphml, read_gexf, read_gml, read_json):
+            room = available_memory(torch.device("cpu"))
+            if OBJECTS * size > room:
+                raise TooLargeError(
+                    f"Expected a {suffix} file of at most {room // OBJECTS:,} bytes, which fits "
+                    f"into memory, got {path} of {size:,}; split it."
+                )
+        yield from READERS[suffix](file, Limit.of(path, size, allowed))
 
 
-def _lines(path: Path, header: bytes) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        for line in file:
-            if rest := line.strip().removeprefix(header):
-                yield rest
+def _open(path: Path, most: int) -> IO[bytes]:
+    """Open a file to read bytes; a compressed one is unpacked, within limits, in memory."""
+    if path.suffix.lower() != ".gz":
+        return path.open("rb")
+    limit = min(most, unpack_limit(path.stat().st_size))
+    with gzip.open(path) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise TooLargeError(
+            f"Expected at most {limit:,} bytes in {path}, got more; unpack it if you trust it."
+        )
+    return io.BytesIO(content)
 
 
-def _size_and_bits(line: bytes) -> tuple[int, NDArray[np.uint8]]:
-    """Split a line of graph6 or sparse6 into the number of vertices and bits, six per character."""
-    values = np.frombuffer(line, np.uint8) - 63
-    start, size = (2, 6) if line.startswith(b"~~") else (1, 3) if line.startswith(b"~") else (0, 1)
-    if len(values) < start + size or values.max() > 63:
-        raise GraphError(f"expected a size and edges in characters from ? to ~, got {line[:20]!r}")
-    n = 0
-    for digit in values[start : start + size].tolist():
-        n = n << 6 | digit
-    return n, np.unpackbits(values[start + size :, None], axis=1)[:, 2:].reshape(-1)
+def _has_attributes(graph: Any) -> bool:
+    return any(data for _, data in graph.nodes(data=True)) or any(
+        data for _, _, data in graph.edges(data=True)
+    )
 
 
-def _edge_list(path: Path) -> Iterator[Graph]:
-    rows = []
-    text = path.read_text(encoding="utf-8-sig")
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = re.split(r"[\s,;]+", re.split("[#%]", line)[0].strip())
-        if "\0" in line:
-            raise GraphError(f"line {number} is not text")
-        if words[0]:
-            rows.append((words[0], words[1] if len(words) > 1 else words[0]))
-    if path.suffix.lower() == ".csv" and rows and not _are_numbers(rows[:1]):
-        rows = rows[1:] if _are_numbers(rows[1:]) else rows  # names of columns
-    if not rows:
-        return
-    kind: type[int] | type[str] = int if _are_numbers(rows) else str
-    names = [kind(name) for row in rows for name in row]
-    labels = tuple(sorted(set(names)))
-    position = {name: i for i, name in enumerate(labels)}
-    ends = torch.tensor([position[name] for name in names]).reshape(-1, 2).T
-    plain = labels == tuple(range(len(labels)))
-    yield Graph(ends, len(labels), labels=None if plain else labels)
-
-
-def _are_numbers(rows: list[tuple[str, str]]) -> bool:
-    return all(re.fullmatch(r"[+-]?\d{1,18}", name) for row in rows for name in row)
-
-
-def _graphml(path: Path) -> Iterator[AnyGraph]:
-    content = path.read_bytes()
-    parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = _refuse_doctype
-    _by_library(parser.Parse, content, True)
-    yield _by_library(nx.read_graphml, io.BytesIO(content))
-
-
-def _refuse_doctype(*_: object) -> None:
-    """GraphML needs no DOCTYPE, and entities can blow up a small file or name other files."""
-    raise GraphError("expected GraphML without a DOCTYPE, got one; delete it")
-
-
-def _json(path: Path) -> Iterator[AnyGraph]:
-    found = json.loads(path.read_bytes())
-    for data in found if isinstance(found, list) else [found]:
-        if not isinstance(data, dict) or not {"links", "edges"} & data.keys():
-            raise GraphError(
-                "expected node-link data, with nodes and links; write it with nx.node_link_data"
-            )
-        edges = "links" if "links" in data else "edges"
-        yield _by_library(nx.node_link_graph, data, edges=edges)
-
-
-def _by_library(read: Callable[..., Any], *arguments: object, **options: object) -> Any:
-    """Call a reader of another library, which may raise many types of errors on bad content."""
-    try:
-        return read(*arguments, **options)
-    except (*LIBRARY_ERRORS, *XML_ERRORS) as error:
-        raise GraphError(f"{type(error).__name__}: {error}") from error
-
-
-def _npz(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Graph]:
+def _npz(path: Path, max_bytes: int) -> Iterator[Graph]:
     arrays = read_arrays(path, max_bytes)
     if "edge_index" in arrays:
         edges, nodes = arrays["edge_index"], arrays.get("num_nodes")
@@ -249,16 +199,19 @@ def _sparse_matrix(arrays: dict[str, NDArray[Any]]) -> Graph:
     return Graph(torch.from_numpy(ends), n)
 
 
-READERS: dict[str, Callable[[Path], Iterator[AnyGraph]]] = {
-    ".g6": _graph6,
-    ".graph6": _graph6,
-    ".s6": _sparse6,
-    ".sparse6": _sparse6,
-    ".edgelist": _edge_list,
-    ".edges": _edge_list,
-    ".txt": _edge_list,
-    ".csv": _edge_list,
-    ".graphml": _graphml,
-    ".json": _json,
-    ".npz": _npz,
+READERS: dict[str, Callable[[IO[bytes], Limit], Iterator[AnyGraph]]] = {
+    ".g6": read_graph6,
+    ".graph6": read_graph6,
+    ".s6": read_sparse6,
+    ".sparse6": read_sparse6,
+    ".edgelist": read_edge_list,
+    ".edges": read_edge_list,
+    ".txt": read_edge_list,
+    ".csv": read_edge_list,
+    ".tsv": read_edge_list,
+    ".graphml": read_graphml,
+    ".gexf": read_gexf,
+    ".gml": read_gml,
+    ".json": read_json,
 }
+ENDINGS = (*READERS, ".npz")

@@ -37,7 +37,7 @@ def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -
 
     Args:
         name: Name of the data set.
-        y: Class of each graph, (graphs,) int64.
+        y: Class of each graph, (graphs,) int64, or a number to regress.
         data: Folder of local copies. Defaults to the environment variable ``MPSN_DATA``.
 
     Example:
@@ -48,7 +48,7 @@ def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -
     where = data or os.environ.get("MPSN_DATA")
     folder = Path(where or "") / "tu_folds" / name
     if not where or not folder.is_dir():
-        part = stratify(y, FOLDS)
+        part = stratify(strata(y), FOLDS)
         test = [(part == k).nonzero()[:, 0] for k in range(FOLDS)]
         train = [(part != k).nonzero()[:, 0] for k in range(FOLDS)]
         return Folds(train, test, False, test[0][:0])
@@ -101,6 +101,11 @@ def _untested(folder: Path, train: list[Tensor], test: list[Tensor], n: int) -> 
             f"{len(untested)} in no test fold."
         )
     return untested
+
+
+def strata(y: Tensor) -> Tensor:
+    """Return classes as they are, and for numbers to regress the tenth that each falls into."""
+    return y.argsort().argsort() * 10 // max(len(y), 1) if y.is_floating_point() else y
 
 
 def stratify(y: Tensor, parts: int, seed: int = 0) -> Tensor:

@@ -4,10 +4,13 @@ import hashlib
 import os
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException, IncompleteRead
 from pathlib import Path
 
 from mpsn._io import atomic_write
 from mpsn.errors import FileError
+
+MAX_BYTES = 1 << 28  # of a download
 
 
 class MissingDataError(FileError):
@@ -62,9 +65,13 @@ def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> Path | Non
 def _download(name: str, url: str) -> bytes:
     try:
         with urllib.request.urlopen(url, timeout=60) as answer:
-            content: bytes = answer.read()
-            return content
-    except OSError as error:
+            content: bytes = answer.read(MAX_BYTES + 1)
+            if missing := getattr(answer, "length", None):  # that read(size) says nothing about
+                raise IncompleteRead(content, missing)
+        if len(content) > MAX_BYTES:
+            raise OSError(f"more than {MAX_BYTES:,} bytes")
+        return content
+    except (OSError, HTTPException) as error:
         raise MissingDataError(
             f"Expected to download {url}, got {error}; download it on another machine and put it "
             f"at DIR/{name}, then pass data=DIR or set MPSN_DATA=DIR."

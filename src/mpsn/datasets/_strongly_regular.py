@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpsn.complexes._graphs import Graph
+from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._named import Adjacency, chang, rook, shrikhande, switch, to_graph, triangular
 from mpsn.datasets._sources import locate
@@ -57,7 +57,7 @@ def strongly_regular(
         graphs, where = [to_graph(adjacency) for adjacency in family.construct()], f"SR{parameters}"
     else:
         assert path is not None
-        graphs, where = read_graphs(path), str(path)
+        graphs, where = [as_graph(graph) for graph in read_graphs(path)], str(path)
     wrong = [i for i, graph in enumerate(graphs) if not _is_strongly_regular(graph, parameters)]
     if wrong or len(graphs) != family.size:
         problem = f"graph {wrong[0]} is not" if wrong else f"got {len(graphs)}"

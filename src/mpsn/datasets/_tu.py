@@ -1,7 +1,9 @@
-"""Graph classification sets of the TU collection (Morris et al. 2020), lifted to 2-complexes."""
+"""Sets of graphs in the layout of the TU collection (Morris et al. 2020), as 2-complexes."""
 
 import hashlib
 import os
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,24 +14,27 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes._packed import from_parts
-from mpsn.datasets._sources import locate
-from mpsn.datasets._tu_raw import RawGraphs, holds, parse, read_members
-from mpsn.errors import FileError, MPSNError, did_you_mean
+from mpsn.complexes._saving import from_parts
+from mpsn.datasets._sources import MissingDataError, at_hand, locate
+from mpsn.datasets._tu_raw import Numbers, RawGraphs, holds, parse, read_members
+from mpsn.errors import FileError, LeftOut, did_you_mean
 from mpsn.lifting import clique_complex
 
 SOURCE = "https://www.chrsmrrs.com/graphkerneldatasets"
 
+Features = Literal["labels", "degrees", "constant"]
+MAX_KINDS = 128  # labels or degrees up to which they are one-hot encoded
+
 
 class TUSet(NamedTuple):
-    """Vertex features of a set, and what a download of it is checked against.
+    """Vertex features of a set of the paper, and what a download of it is checked against.
 
     Editions of an archive differ in how often they list an edge, so a download is checked by its
     graphs: by their :func:`fingerprint` or, if that is unknown, by the numbers in the paper's
     table: graphs, classes, and mean and median of triangles.
     """
 
-    features: Literal["labels", "degrees", "constant"]
+    features: Features
     graphs: int
     classes: int
     triangles: tuple[float, float]
@@ -38,42 +43,50 @@ class TUSet(NamedTuple):
 
 @dataclass(frozen=True)
 class TUDataset:
-    """A lifted graph classification set; see :func:`TU`."""
+    """A lifted set of graphs with targets; see :func:`TU`."""
 
     name: str
     """Name in the collection."""
     complexes: ComplexDataset
     """Clique 2-complexes of all graphs, with features (n_k, num_features) per dimension."""
     y: Tensor
-    """Class of each graph, 0, 1, ..., in the order of the names the classes have in the file."""
+    """Class of each graph, 0, 1, ..., in the order of the names the classes have in the file; for
+    regression the targets, (graphs,) or (graphs, targets) float32."""
     num_classes: int
-    """Number of classes."""
+    """Number of classes; 0 for regression."""
     num_features: int
     """Number of features."""
+    labeled: bool
+    """Whether the features of vertices are from the file, not their degrees or a constant."""
 
     def __len__(self) -> int:
         return len(self.complexes)
 
     def __repr__(self) -> str:
+        kinds = f"in {self.num_classes} classes" if self.num_classes else "to regress"
         return (
-            f"TUDataset({self.name}, {len(self)} graphs in {self.num_classes} classes, "
+            f"TUDataset({self.name}, {len(self)} graphs {kinds}, "
             f"{self.num_features} features, counts={self.complexes.union.counts})"
         )
 
 
 def TU(name: str, data: str | os.PathLike[str] | None = None) -> TUDataset:
-    """Read one of the paper's six graph classification sets, as clique 2-complexes (section 6).
+    """Read a set of graphs in the layout of the TU collection, as clique 2-complexes (section 6).
 
-    Vertices have the features of Xu et al. (2019): one-hot labels (PROTEINS, NCI1), one-hot
-    degrees (IMDB-BINARY, IMDB-MULTI), or the constant 1 (REDDIT-BINARY, REDDIT-MULTI-5K). Edges
-    and triangles have the mean over their vertices.
+    In the paper's six sets, vertices have the features of Xu et al. (2019): one-hot labels
+    (PROTEINS, NCI1), one-hot degrees (IMDB-BINARY, IMDB-MULTI), or the constant 1 (REDDIT-BINARY,
+    REDDIT-MULTI-5K). In other sets they have one-hot labels and standardized attributes; without
+    any, one-hot degrees, or the constant 1 for more than 128 degrees. Edges and triangles have the
+    mean over their vertices.
 
     The set is read from a local copy, ``tu/NAME.zip`` or ``tu/NAME/``, or else downloaded. A
-    download is kept only if it holds the right graphs, which is checked by checksum; for
-    REDDIT-MULTI-5K, whose checksum is not known, by the counts in the paper's table.
+    download of the six is kept only if it holds the right graphs, which is checked by checksum; for
+    REDDIT-MULTI-5K, whose checksum is not known, by the counts in the paper's table. Other sets are
+    not downloaded.
 
     Args:
-        name: PROTEINS, NCI1, IMDB-BINARY, IMDB-MULTI, REDDIT-BINARY or REDDIT-MULTI-5K.
+        name: PROTEINS, NCI1, IMDB-BINARY, IMDB-MULTI, REDDIT-BINARY or REDDIT-MULTI-5K, or the name
+            of any other set that is there.
         data: Folder of local copies, or the zip file or folder of this set. Defaults to the
             environment variable ``MPSN_DATA``.
 
@@ -81,14 +94,36 @@ def TU(name: str, data: str | os.PathLike[str] | None = None) -> TUDataset:
         >>> mpsn.datasets.TU("PROTEINS")  # doctest: +SKIP
         TUDataset(PROTEINS, 1113 graphs in 2 classes, 3 features, counts=(43471, 81044, 30501))
     """
-    if name not in SETS:
-        raise MPSNError(
-            f"Expected the name of a set among {', '.join(SETS)}, got {name!r}."
-            f"{did_you_mean(name, SETS)}"
+    source = find_source(name, data)
+    if name in SETS:
+        features = SETS[name].features
+        raw = parse(name, read_members(name, source, *_parts(features)))
+        return assemble(name, lift(raw, features), features == "labels")
+    raw = parse(name, read_members(name, source))
+    unused = [kind for kind in ("edge_labels", "edge_attributes") if getattr(raw, kind) is not None]
+    if unused:
+        warnings.warn(
+            f"{' and '.join(unused)} of {name} are not used: the features of edges are the means "
+            f"of their vertices'.",
+            LeftOut,
+            stacklevel=2,
         )
-    known = SETS[name]
-    members = read_members(name, find_source(name, data), known.features == "labels")
-    return assemble(name, lift(parse(name, members), known))
+    labels = raw.labels
+    found = labels is not None and labels.shape[1] == 1 and len(np.unique(labels)) <= MAX_KINDS
+    degrees = labels is None and raw.attributes is None
+    union = lift(raw, "labels" if found else "degrees" if degrees else "constant")
+    kinds = union.x[0]
+    assert kinds is not None
+    if degrees and int(kinds.max()) >= MAX_KINDS:
+        union = union.replace(x=[torch.zeros_like(kinds)])
+    numbers = [table for table in (None if found else labels, raw.attributes) if table is not None]
+    table = np.concatenate(numbers, axis=1) if numbers else None
+    return assemble(name, union, not degrees, table, found)
+
+
+def _parts(features: Features) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the files that are needed for these features, and others: none."""
+    return ["A", "graph_indicator", "graph_labels"] + ["node_labels"] * (features == "labels"), ()
 
 
 def find_source(name: str, data: str | os.PathLike[str] | None, known: TUSet | None = None) -> Path:
@@ -101,13 +136,23 @@ def find_source(name: str, data: str | os.PathLike[str] | None, known: TUSet | N
     folder = data or os.environ.get("MPSN_DATA")
     if folder and (path := Path(folder) / "tu" / name).is_dir():
         return path
-    check = partial(_verify, name, known or SETS[name])
+    known = known or SETS.get(name)
+    if known is None:
+        if (found := at_hand(f"tu/{name}.zip", data)) is not None:
+            return found
+        raise MissingDataError(
+            f"Expected the set {name!r:.60} at DIR/tu/{name:.60}.zip or DIR/tu/{name:.60}/ with "
+            f"data=DIR or MPSN_DATA=DIR, found none; only {', '.join(SETS)} are downloaded."
+            f"{did_you_mean(name, SETS)}"
+        )
+    check = partial(_verify, name, known)
     return locate(f"tu/{name}.zip", f"{SOURCE}/{name}.zip", check, data)
 
 
 def _verify(name: str, known: TUSet, content: bytes) -> None:
     """Raise unless a download holds the graphs of the set."""
-    union = lift(parse(name, read_members(name, content, known.features == "labels")), known)
+    members = read_members(name, content, *_parts(known.features))
+    union = lift(parse(name, members), known.features)
     assert union.y is not None
     wanted: object = known.checksum
     found: object = fingerprint(union)
@@ -134,25 +179,28 @@ def fingerprint(union: SimplicialComplex) -> str:
     return digest.hexdigest()[:32]
 
 
-def lift(raw: RawGraphs, known: TUSet) -> SimplicialComplex:
+def lift(raw: RawGraphs, features: Features) -> SimplicialComplex:
     """Lift all graphs at once; x[0] is the kind of each vertex, (n_0, 1) int64, from 0.
 
     The disjoint union of the graphs is one graph; its complex, cut where the graphs begin, is the
     disjoint union of theirs.
     """
-    n, graphs = len(raw.owner), len(raw.classes)
+    n, graphs = len(raw.owner), len(raw.targets)
     K = clique_complex((raw.edges.T, n), max_dim=2)
     starts = torch.from_numpy(np.searchsorted(raw.owner, np.arange(graphs + 1)))
     kinds = torch.zeros(n, dtype=torch.int64)
-    if known.features == "degrees":
+    if features == "degrees":
         kinds = _ranks(torch.bincount(K.faces(1).reshape(-1), minlength=n))
-    elif raw.labels is not None:
-        kinds = _ranks(torch.from_numpy(raw.labels))
-    parts = {"x_0": kinds[:, None], "y": _ranks(torch.from_numpy(raw.classes))}
+    elif features == "labels":
+        assert raw.labels is not None
+        kinds = _ranks(torch.from_numpy(raw.labels[:, 0].copy()))
+    parts = {"x_0": kinds[:, None], "y": _targets(raw.targets)}
     for k in range(K.dim + 1):
         parts[f"ptr_{k}"] = torch.searchsorted(K.simplices(k)[:, 0].contiguous(), starts)
     parts |= {f"faces_{k}": K.faces(k) for k in range(1, K.dim + 1)}
-    return from_parts({**parts, "y_ptr": torch.arange(graphs + 1)}, check=False)
+    parts["y_ptr"] = torch.arange(graphs + 1)
+    union: SimplicialComplex = from_parts(parts, check=False)
+    return union
 
 
 def _ranks(values: Tensor) -> Tensor:
@@ -160,14 +208,39 @@ def _ranks(values: Tensor) -> Tensor:
     return ranks
 
 
-def assemble(name: str, union: SimplicialComplex) -> TUDataset:
-    """Return the data set of a lifted union, with features in all dimensions."""
+def _targets(table: Numbers) -> Tensor:
+    """Return classes as numbers from 0, or what is to be regressed."""
+    if table.shape[1] > 1 or table.dtype.kind == "f":
+        return torch.from_numpy(table.astype(np.float32)).squeeze(1)
+    return _ranks(torch.from_numpy(table[:, 0].copy()))
+
+
+def assemble(
+    name: str,
+    union: SimplicialComplex,
+    labeled: bool,
+    numbers: Numbers | None = None,
+    shares: bool = True,
+) -> TUDataset:
+    """Return the data set of a lifted union, with features in all dimensions.
+
+    They are the shares of the kinds among the vertices of a simplex, and the means of further
+    ``numbers``, (vertices, F), which are standardized.
+    """
     y, kinds = union.y, union.x[0]
     assert y is not None
     assert kinds is not None
     width = int(kinds.max()) + 1
     x = [_shares(kinds[:, 0][union.simplices(k)], width) for k in range(3)]
-    return TUDataset(name, ComplexDataset(union.replace(x=x)), y, int(y.max()) + 1, width)
+    if numbers is not None:
+        scale = numbers.std(axis=0)
+        scaled = (numbers - numbers.mean(axis=0)) / np.where(scale > 0, scale, 1)
+        table = torch.from_numpy(scaled.astype(np.float32))
+        means = [table[union.simplices(k)].mean(1) for k in range(3)]
+        x = [torch.cat(pair, 1) for pair in zip(x, means, strict=True)] if shares else means
+    classes = 0 if y.is_floating_point() else int(y.max()) + 1
+    complexes = ComplexDataset(union.replace(x=x))
+    return TUDataset(name, complexes, y, classes, x[0].shape[1], labeled)
 
 
 def _shares(kinds: Tensor, width: int) -> Tensor:

@@ -1,52 +1,78 @@
 """The raw layout of the TU collection: text files with one or two numbers per line."""
 
-import itertools
+import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from mpsn._io import BoundedFile, check_member
-from mpsn.complexes._graphs import Graph
+from mpsn.datasets._limits import unpack_limit
 from mpsn.errors import UNREADABLE, FileError
 
-MAX_BYTES = 1 << 28  # the largest file of the six sets takes some 200 MB
+MAX_BYTES = 1 << 29  # of all files of a set; those of the largest of the six take some 200 MB
 MIXED = "the files are incomplete or belong to different data sets"
+NEEDED = ("A", "graph_indicator")
+OPTIONAL = (
+    *("graph_labels", "graph_attributes", "node_labels"),
+    *("node_attributes", "edge_labels", "edge_attributes"),
+)
 Integers = NDArray[np.int64]
+Numbers = NDArray[Any]
 
 
 class RawGraphs(NamedTuple):
-    """Graphs as listed; vertices and graphs count from 0, vertices of a graph are consecutive."""
+    """Graphs as listed; vertices and graphs count from 0, vertices of a graph are consecutive.
 
+    Labels are int64, attributes float64, each with a row per graph, vertex or listed edge.
+    """
+
+    name: str
     edges: Integers  # (listings, 2)
     owner: Integers  # (vertices,), ascending
-    classes: Integers  # (graphs,), as in the file
-    labels: Integers | None  # (vertices,), as in the file
+    targets: Numbers  # (graphs, targets): labels, or attributes if there are none
+    labels: Integers | None = None
+    attributes: Numbers | None = None
+    edge_labels: Integers | None = None
+    edge_attributes: Numbers | None = None
+    size: int = 0  # of the files
 
 
 def read_members(
-    name: str, source: Path | bytes, labeled: bool, max_bytes: int = MAX_BYTES
+    name: str,
+    source: Path | bytes,
+    needed: Sequence[str] = NEEDED,
+    optional: Sequence[str] = OPTIONAL,
+    max_bytes: int = MAX_BYTES,
 ) -> dict[str, bytes]:
-    """Return the files of a data set that are used, from a folder, a zip file or its content.
+    """Return the files of a data set, from a folder, a zip file or its content.
 
     They lie at the top, in ``NAME`` or in ``NAME/raw``. Nothing else is read, and nothing is
-    unpacked to the disk. Files of more than ``max_bytes`` are refused before they are unpacked.
+    unpacked to the disk. Files of more than ``max_bytes`` in all are refused before they are
+    unpacked, and so are zip files that unpack to more than 25 times their size.
     """
-    wanted = ["A", "graph_indicator", "graph_labels"] + ["node_labels"] * labeled
     where = "the download" if isinstance(source, bytes) else str(source)
+    found: dict[str, bytes] = {}
     try:
         if isinstance(source, Path) and source.is_dir():
-            found = {part: _from_folder(source, name, part) for part in wanted}
+            for part in (*needed, *optional):
+                if (content := _from_folder(source, name, part, max_bytes)) is not None:
+                    found[part] = content
+                    max_bytes -= len(content)
         else:
-            content = BytesIO(source) if isinstance(source, bytes) else BoundedFile(source)
-            with content, zipfile.ZipFile(content) as file:
-                found = {part: _from_zip(file, name, part, max_bytes) for part in wanted}
+            size = len(source) if isinstance(source, bytes) else source.stat().st_size
+            max_bytes = min(max_bytes, unpack_limit(size))
+            file = BytesIO(source) if isinstance(source, bytes) else BoundedFile(source)
+            with file, zipfile.ZipFile(file) as archive:
+                for part in (*needed, *optional):
+                    if (content := _from_zip(archive, name, part, max_bytes)) is not None:
+                        found[part] = content
+                        max_bytes -= len(content)
     except FileError:
         raise
     except UNREADABLE as error:
@@ -54,13 +80,15 @@ def read_members(
             f"Expected a zip file or folder of {name} in TU layout, got {where}, which is damaged "
             f"or of another kind ({error}); get a good copy."
         ) from error
-    missing = [f"{name}_{part}.txt" for part, content in found.items() if content is None]
+    missing = [f"{name}_{part}.txt" for part in needed if part not in found]
+    if not missing and not {"graph_labels", "graph_attributes"} & found.keys():
+        missing = [f"{name}_graph_labels.txt or {name}_graph_attributes.txt"]
     if missing:
         raise FileError(
             f"Expected {', '.join(missing)} in {where}, at the top, in {name}/ or in {name}/raw/, "
             f"found none; get a complete copy."
         )
-    return {part: content for part, content in found.items() if content is not None}
+    return found
 
 
 def holds(folder: Path, name: str) -> bool:
@@ -72,38 +100,55 @@ def _places(name: str, part: str) -> list[str]:
     return [f"{folder}{name}_{part}.txt" for folder in ("", "raw/", f"{name}/", f"{name}/raw/")]
 
 
-def _from_folder(folder: Path, name: str, part: str) -> bytes | None:
-    paths = [folder / place for place in _places(name, part)]
-    return next((path.read_bytes() for path in paths if path.is_file()), None)
+def _from_folder(folder: Path, name: str, part: str, most: int) -> bytes | None:
+    for path in (folder / place for place in _places(name, part)):
+        if path.is_file():
+            _check_size(name, path.name, path.stat().st_size, most)
+            return path.read_bytes()
+    return None
 
 
-def _from_zip(file: zipfile.ZipFile, name: str, part: str, max_bytes: int) -> bytes | None:
+def _from_zip(file: zipfile.ZipFile, name: str, part: str, most: int) -> bytes | None:
     listed = set(file.namelist())
     for place in _places(name, part):
         if place in listed:
-            check_member(file.getinfo(place), name)
-            if (size := file.getinfo(place).file_size) > max_bytes:
+            member = file.getinfo(place)
+            check_member(member, name)
+            _check_size(name, place, member.file_size, most)
+            with file.open(member) as opened:
+                content = opened.read(member.file_size + 1)
+            if len(content) != member.file_size:
                 raise FileError(
-                    f"Expected {place} of at most {max_bytes:,} bytes unpacked, got {size:,}; "
-                    f"get a good copy of {name}."
+                    f"Expected {place} of {member.file_size:,} bytes, got another size."
                 )
-            return file.read(place)  # never more than the size just checked
+            return content
     return None
+
+
+def _check_size(name: str, place: str, size: int, most: int) -> None:
+    if size > most:
+        raise FileError(
+            f"Expected {place} of at most {most:,} bytes unpacked, got {size:,}; get a good copy "
+            f"of {name}, or unpack it into a folder."
+        )
 
 
 def parse(name: str, members: dict[str, bytes]) -> RawGraphs:
     """Parse the files of a data set and check that they fit together."""
-    edges = _numbers(name, "A", members, 2) - 1
-    owner = _numbers(name, "graph_indicator", members, 1)[:, 0] - 1
-    classes = _numbers(name, "graph_labels", members, 1)[:, 0]
-    labels = _numbers(name, "node_labels", members, 1)[:, 0] if "node_labels" in members else None
-    n, graphs = len(owner), len(classes)
+    edges = _integers(name, "A", members, 2)
+    edges -= 1
+    owner = _integers(name, "graph_indicator", members, 1)[:, 0]
+    owner -= 1
+    classes = _integers(name, "graph_labels", members, None) if "graph_labels" in members else None
+    targets = _floats(name, "graph_attributes", members) if classes is None else classes
+    n, graphs = len(owner), len(targets)
     if not graphs:
-        raise FileError(f"Expected graphs in {name}_graph_labels.txt, got none.")
+        part = "attributes" if classes is None else "labels"
+        raise FileError(f"Expected graphs in {name}_graph_{part}.txt, got none.")
     _check(
         (owner >= 0) & (owner < graphs),
-        f"graph numbers 1..{graphs} in {name}_graph_indicator.txt, as many as "
-        f"{name}_graph_labels.txt has lines",
+        f"graph numbers 1..{graphs} in {name}_graph_indicator.txt, as many as there are labels or "
+        f"attributes of graphs",
         lambda i: f"{owner[i] + 1} for vertex {i + 1}",
     )
     _check(
@@ -111,11 +156,22 @@ def parse(name: str, members: dict[str, bytes]) -> RawGraphs:
         f"a vertex of every graph 1..{graphs} in {name}_graph_indicator.txt",
         lambda i: f"none of graph {i + 1}",
     )
-    if labels is not None and len(labels) != n:
-        raise FileError(
-            f"Expected a label for each of {n} vertices in {name}_node_labels.txt, got "
-            f"{len(labels)}; {MIXED}."
-        )
+    extra: dict[str, Any] = {}
+    for part, field, rows in (
+        ("node_labels", "labels", n),
+        ("node_attributes", "attributes", n),
+        ("edge_labels", "edge_labels", len(edges)),
+        ("edge_attributes", "edge_attributes", len(edges)),
+    ):
+        if part in members:
+            read = _integers(name, part, members, None) if "labels" in part else None
+            extra[field] = found = _floats(name, part, members) if read is None else read
+            if len(found) != rows:
+                each = f"{rows} vertices" if rows == n else f"{rows} lines of {name}_A.txt"
+                raise FileError(
+                    f"Expected a line for each of {each} in {name}_{part}.txt, got {len(found)}; "
+                    f"{MIXED}."
+                )
     _check(
         ((edges >= 0) & (edges < n)).reshape(-1),
         f"vertices 1..{n} in {name}_A.txt, as many as {name}_graph_indicator.txt has lines",
@@ -127,12 +183,38 @@ def parse(name: str, members: dict[str, bytes]) -> RawGraphs:
         f"edges inside graphs in {name}_A.txt",
         lambda i: f"{(edges[i] + 1).tolist()} between graphs {(ends[i] + 1).tolist()}",
     )
+    _check_directions(name, edges, n)
     if (np.diff(owner) < 0).any():  # the layout allows any order of vertices
         order = np.argsort(owner, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(n)
-        edges, owner, labels = rank[edges], owner[order], None if labels is None else labels[order]
-    return RawGraphs(edges, owner, classes, labels)
+        edges, owner = rank[edges], owner[order]
+        extra |= {key: extra[key][order] for key in ("labels", "attributes") if key in extra}
+    return RawGraphs(name, edges, owner, targets, **extra, size=sum(map(len, members.values())))
+
+
+def _check_directions(name: str, edges: Integers, n: int) -> None:
+    """Refuse edges of which some are listed in both directions and others in one.
+
+    Sums of mixed keys tell at once that all are listed in both.
+    """
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    keys = (low.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ high.astype(np.uint64)
+    keys *= np.uint64(0xBF58476D1CE4E5B9)
+    keys ^= keys >> np.uint64(29)
+    up, down = edges[:, 0] < edges[:, 1], edges[:, 0] > edges[:, 1]
+    if keys[up].sum() == keys[down].sum():
+        return
+    flat = low * n + high
+    paired = np.intersect1d(flat[up], flat[down])
+    single = np.setxor1d(flat[up], flat[down])
+    if len(paired) and len(single):
+        u, v = divmod(int(single[0]), n)
+        raise FileError(
+            f"Expected all edges of {name}_A.txt in both directions, or all in one, got "
+            f"{len(paired)} in both and {len(single)} in one, such as {[u + 1, v + 1]}; it may be "
+            f"cut off: get a complete copy."
+        )
 
 
 def _check(right: NDArray[np.bool_], expected: str, got: Callable[[int], str]) -> None:
@@ -140,33 +222,43 @@ def _check(right: NDArray[np.bool_], expected: str, got: Callable[[int], str]) -
         raise FileError(f"Expected {expected}, got {got(int(np.argmin(right)))}; {MIXED}.")
 
 
-def split_raw(raw: RawGraphs) -> Iterator[Graph]:
-    """Yield the graphs of a set one by one; vertex labels become x, (n, 1) int64."""
-    numbers = np.arange(len(raw.classes) + 1)
-    starts = np.searchsorted(raw.owner, numbers).tolist()
-    owner = raw.owner[raw.edges[:, 0]]
-    order = np.argsort(owner, kind="stable")
-    edges = torch.from_numpy(raw.edges[order])
-    cuts = np.searchsorted(owner[order], numbers).tolist()
-    labels = None if raw.labels is None else torch.from_numpy(raw.labels)[:, None]
-    for i, (start, stop) in enumerate(itertools.pairwise(starts)):
-        own = edges[cuts[i] : cuts[i + 1]].T - start
-        yield Graph(own, stop - start, None if labels is None else labels[start:stop].clone())
-
-
-def _numbers(name: str, part: str, members: dict[str, bytes], columns: int) -> Integers:
+def _integers(name: str, part: str, members: dict[str, bytes], columns: int | None) -> Integers:
     content = members[part]
-    text = np.frombuffer(content, np.uint8)
+    start = content.lstrip().partition(b"\n")[0]
+    width = columns or max(1, len(re.split(rb"[\s,]+", start.strip())))
     lines = content.count(b"\n") + 1
-    table = np.empty((lines, columns), np.int64)
-    rows, bad = _read_table(text, table)
+    rows, bad, table = 0, 1, np.empty((0, width), np.int64)
+    if width <= 2 or lines * width <= len(content):  # a number takes two characters at least
+        table = np.empty((lines, width), np.int64)
+        rows, bad = _read_table(np.frombuffer(content, np.uint8), table)
     if bad:
-        line = content.split(b"\n", bad)[bad - 1].decode(errors="replace").strip()
-        what = "two numbers" if columns == 2 else "one number"
+        line = _line(content, bad)
+        what = "two numbers" if width == 2 else "one number" if width == 1 else f"{width} numbers"
         raise FileError(
             f"Expected {what} on each line of {name}_{part}.txt, got {line!r:.40} on line {bad}."
         )
     return table[:rows]
+
+
+def _line(content: bytes, number: int) -> str:
+    start = 0
+    for _ in range(number - 1):
+        start = content.index(b"\n", start) + 1
+    return content[start : start + 100].partition(b"\n")[0].decode(errors="replace").strip()
+
+
+def _floats(name: str, part: str, members: dict[str, bytes]) -> Numbers:
+    content = members[part].replace(b",", b" ")
+    try:
+        table = np.loadtxt(BytesIO(content), ndmin=2, comments=None) if content.strip() else None
+    except ValueError as error:
+        raise FileError(
+            f"Expected numbers, equally many on each line, in {name}_{part}.txt, got {error}."
+        ) from error
+    table = np.empty((0, 1)) if table is None else table
+    if not np.isfinite(table).all():
+        raise FileError(f"Expected finite numbers in {name}_{part}.txt, got NaN or infinity.")
+    return table
 
 
 @numba.njit(cache=True, nogil=True)

@@ -9,19 +9,10 @@ array(['star'], dtype='<U4')
 
 import os
 
-from mpsn.errors import MissingPackageError
-
-try:
-    from mpsn.estimators._edge_flow import EdgeFlowClassifier
-    from mpsn.estimators._explain import Explanation
-    from mpsn.estimators._saving import load_estimator
-    from mpsn.estimators._simplicial import SimplicialClassifier, SimplicialRegressor
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "sklearn":
-        raise
-    raise MissingPackageError(
-        "Expected scikit-learn for mpsn.estimators; run pip install 'mpsn[sklearn]'."
-    ) from error
+from mpsn.estimators._edge_flow import EdgeFlowClassifier
+from mpsn.estimators._explain import Explanation
+from mpsn.estimators._saving import load_estimator
+from mpsn.estimators._simplicial import SimplicialClassifier, SimplicialRegressor
 
 __all__ = [
     "EdgeFlowClassifier",

@@ -16,12 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
-from mpsn.complexes._packed import to_parts
+from mpsn.complexes._saving import to_parts
 from mpsn.errors import FileError, GraphError
 from mpsn.estimators._ensemble import Ensemble
 from mpsn.estimators._explain import Explanation, Units, explain
-from mpsn.estimators._features import FeatureRule
-from mpsn.estimators._inputs import check_many, chunks, prepare, targets_of, vertex_names
+from mpsn.estimators._features import Encoding, Wanted
+from mpsn.estimators._given import Notes
+from mpsn.estimators._inputs import (
+    Prepared,
+    check_many,
+    chunks,
+    prepare,
+    say,
+    targets_of,
+    vertex_names,
+)
 from mpsn.estimators._kernel import ColorSum, blend, find_colors
 from mpsn.estimators._progress import Resume
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
@@ -36,6 +45,7 @@ from mpsn.estimators._trainer import (
     check_settings,
     outputs,
 )
+from mpsn.lifting._named import Lift, as_lift
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
@@ -45,7 +55,7 @@ from mpsn.training._config import build
 class Learned:
     """What a model file says beside settings and weights; types are checked when it is read."""
 
-    features: FeatureRule
+    features: Encoding
     histories: tuple[History, ...]
     graphs: int
     counts: tuple[int, ...]
@@ -56,15 +66,17 @@ class Learned:
 
 
 class Simplicial(BaseEstimator):
-    """A trained SIN on lifted graphs; subclasses define the targets."""
+    """A trained network on lifted graphs; subclasses define the targets."""
 
     model_: Ensemble
 
     def __init__(
         self,
         *,
+        lift: Lift = "cliques",
         max_dim: int = 2,
-        features: str | Sequence[str] = "auto",
+        max_ring: int = 6,
+        features: Wanted = "auto",
         hidden: int = 32,
         layers: int = 2,
         members: int = 2,
@@ -80,7 +92,9 @@ class Simplicial(BaseEstimator):
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
+        self.lift = lift
         self.max_dim = max_dim
+        self.max_ring = max_ring
         self.features = features
         self.hidden = hidden
         self.layers = layers
@@ -154,8 +168,10 @@ class Simplicial(BaseEstimator):
                 f"{len(targets)} targets."
             )
         self.targets_, numbers, classes = self._learn(targets)
-        data, self.features_ = serially(prepare, graphs, self.max_dim, wanted=self.features)
-        self.n_features_in_ = self.features_.width
+        notes = Notes()
+        data, self.features_ = serially(self._prepare, graphs, wanted=self.features, notes=notes)
+        say(notes)
+        self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
         if resume is not None:
             trainer.resume = Resume(Path(resume), self._key(data, numbers))
@@ -178,7 +194,14 @@ class Simplicial(BaseEstimator):
         ]
         serially(self._blend, data, numbers, splits, members, forward_on(here))
         self.model_ = self.model_.eval().to(trainer.device)
+        self.interrupted_ = trainer.interrupted
         return self
+
+    def _prepare(
+        self, graphs: Iterable[object], encoding: Encoding | None = None, **more: Any
+    ) -> Prepared:
+        lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
+        return prepare(graphs, self.max_dim, encoding, lift=lift, **more)
 
     def _key(self, data: ComplexDataset, y: Tensor) -> str:
         """Return what differs when settings or data do."""
@@ -208,8 +231,8 @@ class Simplicial(BaseEstimator):
             self.model_ = Ensemble(networks)
         else:
             with SerialBLAS():
-                K, given = data.union.to("cpu"), self.features_.source in ("x", "attributes")
-                kernel = find_colors(K, self.max_dim, self.targets_.width, given)
+                K, start = data.union.to("cpu"), torch.tensor(self.features_.categories)
+                kernel = find_colors(K, self.max_dim, self.targets_.width, start)
                 table = kernel.table(K)
                 found = blend(kernel, table, y, splits, rows, self._loss(y), self._weights(y))
             held["SWL kernel"] = found.held
@@ -223,13 +246,15 @@ class Simplicial(BaseEstimator):
             self.scores_ = {name: self._score(row, truth) for name, row in both.items()}
 
     def _config(self) -> SINConfig:
+        widths = self.features_.widths
+        own = len(set(widths)) > 1  # whether edges or higher simplices have features of their own
         return SINConfig(
-            in_channels=self.n_features_in_,
+            in_channels=widths if own else widths[0],
             hidden=self.hidden,
             out_channels=self.targets_.width,
             layers=self.layers,
             max_dim=self.max_dim,
-            coface_message=False,
+            coface_message=own,
             act="relu",
             norm=not self.features_.steady,  # of one value it would divide rounding by rounding
             jump=True,
@@ -243,11 +268,13 @@ class Simplicial(BaseEstimator):
         check_many(graphs)
         where = self.model_.device
         rows = [np.zeros((0, self.targets_.width), np.float32)]
+        notes = Notes()
         for chunk in chunks(graphs):
-            data = prepare(chunk, self.max_dim, self.features_)[0].to(where)
+            data = self._prepare(chunk, self.features_, notes=notes)[0].to(where)
             everything = torch.arange(len(chunk), device=where)
             found = outputs(self.model_, forward_on(data), everything, self.batch_size)
             rows.append(found.cpu().numpy())
+        say(notes)
         return np.concatenate(rows)
 
     def explain(
@@ -272,7 +299,7 @@ class Simplicial(BaseEstimator):
             The contributions per simplex, which can be drawn; see :class:`Explanation`.
         """
         check_is_fitted(self, "model_")
-        (K,) = prepare([graph], self.max_dim, self.features_)[0]
+        (K,) = self._prepare([graph], self.features_)[0]
         if (names := vertex_names(graph)) is not None:
             K = K.replace(vertex_labels=names)
         where = self.model_.device
@@ -290,18 +317,23 @@ class Simplicial(BaseEstimator):
         check_is_fitted(self, "model_")
         counts = ", ".join(f"{n:,} of dimension {k}" for k, n in enumerate(self.counts_))
         held, runs = self.n_validation_, self.histories_
+        cliques = f"cliques of up to {self.max_dim + 1} vertices"
+        rings = f"rings of up to {self.max_ring} vertices"
+        lifts = {"cliques": cliques, "rings": rings, "cliques+rings": f"{cliques}, {rings}"}
         lines = [
             f"{type(self).__name__}, fitted to {self.n_graphs_} graphs",
-            f"  simplices        {counts} (cliques of up to {self.max_dim + 1} vertices)",
-            f"  vertex features  {self.features_.describe()}",
-            "  other features   the mean over the vertices of a simplex",
+            f"  cells            {counts} ({lifts.get(str(self.lift), self.lift)})",
+            *(
+                f"  {name:<17}" + text.replace("\n", "\n" + " " * 19)
+                for name, text in self.features_.describe().items()
+            ),
             f"  targets          {self.targets_}",
         ]
         if runs:
             size = sum(p.numel() for p in self.model_.parameters())
             lines.append(
                 f"  network          {len(runs)} times SIN, averaged; {self.layers} layers of "
-                f"width {self.hidden}, {self.readout} over simplices, {size:,} parameters"
+                f"width {self.hidden}, {self.readout} over cells, {size:,} parameters"
             )
             kept = ", ".join(str(run.best + 1) for run in runs)
             why = "too few graphs" if self.validation else "validation=0"
@@ -328,6 +360,11 @@ class Simplicial(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: weights and JSON, no pickle."""
         check_is_fitted(self, "model_")
+        if callable(self.lift):
+            raise FileError(
+                f"Expected a lift by name, such as 'rings', in a model to save, got the function "
+                f"{self.lift!r:.60}; lift the graphs first, and fit and predict complexes."
+            )
         learned = Learned(
             self.features_,
             self.histories_,
@@ -356,14 +393,18 @@ class Simplicial(BaseEstimator):
         out = build(cls, settings, "its settings")
         state = build(Learned, learned, "its state")
         check_settings(out, "members", "epochs", "batch_size", "patience")
-        check_sizes(out, tensors, "members", "layers", "max_dim")
+        networks = {name: t for name, t in tensors.items() if not name.startswith("kernel.")}
+        cells = len(state.histories) * out.layers * (out.max_dim + 1)
+        check_sizes(networks, cells, out.hidden)
         if len(state.histories) > out.members or not 0 <= state.share <= 1:
             raise FileError(f"expected up to {out.members} histories, got {len(state.histories)}")
         if any(bool(run.valid) != bool(state.validation) for run in state.histories):
             raise FileError("expected validation losses where samples were held out")
         out._adopt(state.targets)
         out.targets_, out.features_, out.histories_ = state.targets, state.features, state.histories
-        out.n_features_in_ = out.features_.width
+        if len(state.features.columns) != out.max_dim + 1:
+            raise FileError(f"expected features of dimensions 0 to {out.max_dim}")
+        out.n_features_in_ = out.features_.widths[0]
         out.n_graphs_, out.counts_, out.n_validation_ = state.graphs, state.counts, state.validation
         out.scores_, width = state.scores, out.targets_.width
         parts = {name: t for name, t in tensors.items() if name.startswith("kernel.")}
@@ -372,9 +413,11 @@ class Simplicial(BaseEstimator):
         )
         if (kernel is None) != (state.share == 0) or (kernel and kernel.bias.shape != (width,)):
             raise FileError("expected the weights of a kernel if it has a share")
+        if kernel is not None and kernel.start.tolist() != out.features_.categories:
+            raise FileError("expected a kernel whose colors start with the kinds of vertices")
         with torch.device("meta"):
-            networks = [SIN(out._config()) for _ in state.histories]
-        out.model_ = Ensemble(networks, kernel, state.share)
+            members = [SIN(out._config()) for _ in state.histories]
+        out.model_ = Ensemble(members, kernel, state.share)
         adopt_weights(out.model_, tensors)
         return out
 

@@ -12,10 +12,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._packed import from_parts, to_parts
+from mpsn.complexes._saving import from_parts, to_parts
 from mpsn.errors import ComplexError, FileError, MPSNError
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
-from mpsn.estimators._trainer import Forward, History, Trainer, learn_classes, outputs
+from mpsn.estimators._trainer import (
+    Forward,
+    History,
+    Trainer,
+    check_settings,
+    learn_classes,
+    outputs,
+)
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
@@ -192,7 +199,8 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
         state = build(Learned, learned, "its state")
         out.classes_, out.history_ = np.array(state.classes), state.history
         out.n_validation_, out.n_features_in_ = state.validation, K.count(1)
-        check_sizes(out, tensors, "layers")
+        check_settings(out, "epochs", "batch_size", "patience")
+        check_sizes(parts["model"], out.layers, out.hidden)
         with torch.device("meta"):
             out.model_ = EdgeFlowNet(out._config())
         adopt_weights(out.model_, parts["model"])

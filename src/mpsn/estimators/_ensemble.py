@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.estimators._kernel import ColorSum
 
 
@@ -34,12 +34,12 @@ class Ensemble(torch.nn.Module):
         first: Tensor = next(iter(self.state_dict().values()))
         return first.device
 
-    def networks(self, K: SimplicialComplex, *xs: object) -> Tensor | None:
+    def networks(self, K: Complex, *xs: object) -> Tensor | None:
         """Return the mean of the networks' outputs, None without networks."""
         rows = [member(K, *xs) for member in self.members] if self.share < 1 else []
         return torch.stack(rows).mean(dim=0) if rows else None
 
-    def forward(self, K: SimplicialComplex) -> Tensor:
+    def forward(self, K: Complex) -> Tensor:
         """Return one row per complex."""
         return self.mix(self.networks(K), None if self.kernel is None else self.kernel(K))
 

@@ -1,32 +1,35 @@
-"""Which simplices contribute to a prediction."""
+"""Which cells contribute to a prediction."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex, collate
+from mpsn.complexes import collate
+from mpsn.complexes.complex import Complex
 from mpsn.errors import MPSNError
 from mpsn.estimators._ensemble import Ensemble
+from mpsn.estimators._trainer import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Units = Callable[[Tensor], Tensor]
-MAX_SIMPLICES = 1 << 20  # in a batch of complexes with one simplex left out
+MAX_CELLS = 1 << 20  # in a batch of complexes with one cell left out
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """How much each simplex contributed to a prediction, in the units of the prediction.
+    """How much each cell contributed to a prediction, in the units of the prediction.
 
     Attributes:
         complex: The complex of the graph; ``vertex_labels`` are the user's names.
-        contributions: Per dimension, a number for each simplex, (n_k,): positive for the target,
+        contributions: Per dimension, a number for each cell, (n_k,): positive for the target,
             negative against it.
-        features: What each feature contributed, over all simplices, by the gradient; what the SWL
+        features: What each feature contributed, over all cells, by the gradient; what the SWL
             kernel contributed is under its name.
         target: The class or output that is explained.
         output: The probability of the class, or the number predicted.
@@ -35,7 +38,7 @@ class Explanation:
         method: The method of attribution.
     """
 
-    complex: SimplicialComplex
+    complex: Complex
     contributions: list[Tensor]
     features: dict[str, float]
     target: str
@@ -58,16 +61,18 @@ class Explanation:
         return [float(part.sum()) for part in self.contributions]
 
     def top(self, many: int = 10) -> list[tuple[list[Hashable], float]]:
-        """Return the simplices of the largest absolute contributions, as lists of vertices."""
+        """Return the cells of the largest absolute contributions, as lists of vertices."""
         names = self.complex.vertex_labels or range(self.complex.num_nodes)
         rows = [
             ([names[v] for v in vertices], value)
             for k, part in enumerate(self.contributions)
-            for vertices, value in zip(
-                self.complex.simplices(k).tolist(), part.tolist(), strict=True
-            )
+            for vertices, value in zip(self._cells(k), part.tolist(), strict=True)
         ]
         return sorted(rows, key=lambda row: -abs(row[1]))[:many]
+
+    def _cells(self, k: int) -> list[list[int]]:
+        index, ptr = self.complex.cells(k)
+        return [index[start:end].tolist() for start, end in pairwise(ptr.tolist())]
 
     def draw(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the complex, red where it contributes to the target, blue where against it.
@@ -84,15 +89,15 @@ class Explanation:
 
 
 def explain(
-    model: Ensemble, K: SimplicialComplex, units: Units, names: Sequence[str], method: str
+    model: Ensemble, K: Complex, units: Units, names: Sequence[Sequence[str]], method: str
 ) -> tuple[list[Tensor], dict[str, float]]:
-    """Attribute a prediction for one complex to its simplices and features.
+    """Attribute a prediction for one complex to its cells and features.
 
     Args:
         model: The networks and the kernel.
         K: The complex.
         units: From outputs (C, G) to the numbers (C,) to explain.
-        names: The names of the features.
+        names: The names of the features of each dimension.
         method: ``"gradient"`` or ``"leave_out"``.
     """
     if method not in ("gradient", "leave_out"):
@@ -100,13 +105,14 @@ def explain(
     parts, features = _gradient(model.eval(), K, units, names)
     if method == "leave_out":
         parts = _leave_out(model, K, units)
+    check_finite(torch.cat(parts))
     return [part.cpu() for part in parts], features
 
 
 def _gradient(
-    model: Ensemble, K: SimplicialComplex, units: Units, names: Sequence[str]
+    model: Ensemble, K: Complex, units: Units, names: Sequence[Sequence[str]]
 ) -> tuple[list[Tensor], dict[str, float]]:
-    """Gradient times input: features of every simplex are inputs, and its share of the kernel."""
+    """Gradient times input: features of every cell are inputs, and its share of the kernel."""
     xs = [x.detach().clone().requires_grad_() for x in K.x if x is not None]
     networks, kernel = model.networks(K, xs), None
     cells = model.kernel.cells(K) if model.kernel is not None else []
@@ -127,15 +133,15 @@ def _gradient(
         if grad is not None and k in dims:
             each = (x * grad).detach()  # (n_k, F)
             parts[k] += each.sum(dim=1)
-            for name, value in zip(names, each.sum(dim=0).tolist(), strict=False):
+            for name, value in zip(names[k], each.sum(dim=0).tolist(), strict=True):
                 features[name] = features.get(name, 0.0) + value
     return parts, dict(sorted(features.items(), key=lambda pair: -abs(pair[1])))
 
 
-def _leave_out(model: Ensemble, K: SimplicialComplex, units: Units) -> list[Tensor]:
+def _leave_out(model: Ensemble, K: Complex, units: Units) -> list[Tensor]:
     with torch.no_grad():
         score = units(model(K))[0]
-        many = max(1, MAX_SIMPLICES // max(1, sum(K.counts)))
+        many = max(1, MAX_CELLS // max(1, sum(K.counts)))
         parts = []
         for k, n in enumerate(K.counts):
             rows = [
@@ -146,10 +152,10 @@ def _leave_out(model: Ensemble, K: SimplicialComplex, units: Units) -> list[Tens
     return parts
 
 
-def without(K: SimplicialComplex, k: int, s: int) -> SimplicialComplex:
-    """Return a complex without one of its k-simplices, and without all that it is a face of."""
+def without(K: Complex, k: int, s: int) -> Complex:
+    """Return a complex without one of its k-cells, and without all that it is a face of."""
     kept = [torch.ones(n, dtype=torch.bool, device=K.device) for n in K.counts]
     kept[k][s] = False
     for j in range(k + 1, len(kept)):
-        kept[j] = kept[j - 1][K.faces(j)].all(dim=1)
+        kept[j] = K.incidence(j).boundary((~kept[j - 1]).long()) == 0
     return K.bare().replace(x=K.x).subcomplex(dict(enumerate(kept)))

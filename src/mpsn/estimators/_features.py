@@ -1,248 +1,217 @@
-"""Vertex features: found in the graphs of a fit, and made the same way for other graphs."""
+"""Features: found in the graphs of a fit, and made the same way for other graphs."""
 
-import math
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.errors import GraphError
+from mpsn.errors import GraphError, did_you_mean
+from mpsn.estimators._columns import Column, learn
+from mpsn.estimators._given import Notes, Tables
 
-MAX_KINDS = 64  # different values up to which words and integers are one-hot encoded
+Kind = Literal["number", "category"]
+Wanted = str | Sequence[str] | Mapping[str, Kind]
+
+MAX_WIDTH = 1 << 16  # of the features of a cell
 MAX_DEGREES = 128  # different degrees up to which they are one-hot encoded
+STRUCTURE = ("constant", "degree", "out_degree", "both_ways", "multiplicity")
+CELLS = ("vertices", "edges", "triangles")
 
-Source = Literal["x", "attributes", "degree", "constant"]
 
-
-class Vertices(NamedTuple):
-    """The features (n, F) of a graph's vertices, and the attributes that all of them have."""
-
-    x: Tensor | None = None
-    attributes: dict[str, list[Any]] = {}  # noqa: RUF012
+def cells(k: int) -> str:
+    """Return what the k-simplices are called."""
+    return CELLS[k] if k < len(CELLS) else f"{k}-simplices"
 
 
 @dataclass(frozen=True)
-class Column:
-    """How one column becomes features: one-hot over kinds, or, without any, as a number.
+class Encoding:
+    """How cells get their features; plain values only, so that JSON can hold them.
+
+    All attributes are used, see :class:`Column`, and beside them the structure: the degree of a
+    vertex, one-hot for up to 128 different ones; out-degrees, and whether edges go both ways, where
+    edges have directions; the multiplicity of edges, where there are multiple ones. Higher
+    simplices have the means of their vertices' features, and then their own.
 
     Attributes:
-        name: Name of the attribute, or number of the column of x.
-        kinds: Values with a feature of their own; for others all features are 0.
-        mean: What is subtracted from a number.
-        scale: What it is then divided by.
+        columns: How each column of values of the k-cells becomes features, for each k.
+        steady: Whether all vertices had the same features in the fit.
+        constant: Attributes that were the same everywhere in the fit, and are not used.
+        left_out: What else of the data of the fit is not used, and why.
     """
 
-    name: str
-    kinds: tuple[bool | int | str, ...] = ()
-    mean: float = 0.0
-    scale: float = 1.0
-
-    @property
-    def width(self) -> int:
-        """Number of features."""
-        return max(1, len(self.kinds))
-
-
-@dataclass(frozen=True)
-class FeatureRule:
-    """Where vertex features come from; plain values only, so that JSON can hold them.
-
-    The source defaults to the features ``x`` that all graphs have (PyG, complexes, TU labels); else
-    the attributes that all vertices of all graphs have (networkx, GraphML, JSON); else the degree,
-    one-hot; else, with more than 128 different degrees, the constant 1. Integers and words with at
-    most 64 different values are one-hot encoded; other numbers are standardized, unless they are
-    all 0 or 1; words with more values are taken for names and left out.
-
-    Attributes:
-        source: ``"x"``, ``"attributes"``, ``"degree"`` or ``"constant"``.
-        columns: How each column of x, or attribute, becomes features.
-        degrees: Degrees with a feature of their own; others count as the nearest of them.
-        left_out: Attributes that are not used.
-    """
-
-    source: Source
-    columns: tuple[Column, ...] = ()
-    degrees: tuple[int, ...] = ()
+    columns: tuple[tuple[Column, ...], ...]
+    steady: bool = False
+    constant: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
-    @property
-    def width(self) -> int:
-        """Number of features of a vertex."""
-        if self.source in ("x", "attributes"):
-            return sum(column.width for column in self.columns)
-        return len(self.degrees) if self.source == "degree" else 1
+    def __post_init__(self) -> None:
+        if max(self.widths) > MAX_WIDTH:
+            raise GraphError(f"Expected at most {MAX_WIDTH} features, got {max(self.widths)}.")
 
     @property
-    def steady(self) -> bool:
-        """Whether all vertices have the same features."""
-        if self.source in ("x", "attributes"):
-            return all(len(column.kinds) == 1 for column in self.columns)
-        return self.source == "constant" or len(self.degrees) == 1
+    def widths(self) -> tuple[int, ...]:
+        """Numbers of features of the cells of each dimension."""
+        own = [sum(column.width for column in columns) for columns in self.columns] or [0]
+        return (own[0], *(own[0] + width for width in own[1:]))
 
     @property
-    def names(self) -> list[str]:
-        """Name of each feature."""
-        if self.source == "constant":
-            return ["constant"]
-        if self.source == "degree":
-            return [f"degree {degree}" for degree in self.degrees]
+    def names(self) -> list[list[str]]:
+        """Names of the features of the cells of each dimension."""
+        own = [[name for column in columns for name in column.names] for columns in self.columns]
+        more = [[f"{name} of {cells(k)}" for name in names] for k, names in enumerate(own)]
+        return [own[0], *(own[0] + names for names in more[1:])]
+
+    @property
+    def categories(self) -> list[int]:
+        """Positions of the features of vertices that are kinds, and not of the structure."""
+        ends = np.cumsum([0, *(column.width for column in self.columns[0])])
         return [
-            name
-            for column in self.columns
-            for name in [f"{column.name} = {kind}" for kind in column.kinds] or [column.name]
+            position
+            for column, start, stop in zip(self.columns[0], ends, ends[1:], strict=False)
+            if column.kinds and not (column.nearest or column.name in STRUCTURE)
+            for position in range(start, stop)
         ]
 
-    def describe(self) -> str:
-        """Return a description of the features."""
-        if self.source == "constant":
-            return "the constant 1"
-        if self.source == "degree":
-            return f"the degree, one-hot over the {len(self.degrees)} that occur"
-        where = "x" if self.source == "x" else "attributes"
-        if self.source == "x" and not any(column.kinds for column in self.columns):
-            return f"x, {self.width} numbers"
-        parts = [
-            f"{c.name} ({f'one-hot, {len(c.kinds)} kinds' if c.kinds else 'a number'})"
-            for c in self.columns
-        ]
-        omitted = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
-        return f"{where}: {', '.join(parts)}{omitted}"
+    @property
+    def directed(self) -> bool:
+        """Whether directions of edges are used."""
+        return any(column.name in ("out_degree", "both_ways") for c in self.columns for column in c)
 
-    def apply(self, K: SimplicialComplex, vertices: Sequence[Vertices]) -> Tensor:
-        """Return the features (n_0, width) of the vertices of a union of graphs."""
-        if self.source == "constant":
-            return torch.ones(K.num_nodes, 1)
-        if self.source == "degree":
-            degree = _degrees(K)
-            known = torch.tensor(self.degrees)
-            return torch.eye(len(known))[(degree[:, None] - known).abs().argmin(dim=1)]
-        if self.source == "x":
-            x = _stack(vertices)
-            if x.shape[1] != len(self.columns):
-                raise GraphError(
-                    f"Expected vertex features x of width {len(self.columns)}, as in the fit, got "
-                    f"{x.shape[1]}."
-                )
-            values: list[Any] = list(x.T)
-        else:
-            values = [_gather(vertices, column.name) for column in self.columns]
-        parts = [_encode(c, v) for c, v in zip(self.columns, values, strict=True)]
-        return torch.cat(parts, dim=1) if parts else torch.zeros(K.num_nodes, 0)
+    def describe(self) -> dict[str, str]:
+        """Return descriptions: the features of vertices, edges, ..., and what is left out."""
+        lines = {}
+        for k, columns in enumerate(self.columns):
+            parts = ["the mean over vertices"] * (k > 0) + [str(column) for column in columns]
+            lines[cells(k)] = ", ".join(parts)
+        if self.constant:
+            lines["constant"] = f"{', '.join(self.constant)}; not used"
+        if self.left_out:
+            lines["left out"] = "\n".join(self.left_out)
+        return lines
+
+    def encode(self, given: Tables, counts: Sequence[int], notes: Notes) -> list[Tensor]:
+        """Return the features (n_k, F_k) of each dimension, without means over vertices."""
+        out = []
+        for k, columns in enumerate(self.columns):
+            table = given.columns[k] if k < len(given.columns) else {}
+            lacking = given.lacking[k] if k < len(given.lacking) else {}
+            rows = len(given.edge) if k == 1 else counts[k]
+            parts = [np.zeros((rows, 0))]
+            for column in columns if rows else ():
+                values = table.get(column.name, np.full(rows, None))
+                if not column.missing and (column.name not in table or column.name in lacking):
+                    there = ", ".join(name for name in table if name not in STRUCTURE)
+                    raise GraphError(
+                        f"Expected the attribute {column.name!r} of {cells(k)}, as in the fit, in "
+                        f"all graphs, got graph {lacking.get(column.name, 0)} without; there are: "
+                        f"{there or 'none'}."
+                    )
+                what = f"{column.name!r} of {cells(k)}"
+                parts.append(column.encode(values, what, notes))
+            x = torch.from_numpy(np.concatenate(parts, axis=1)).float()
+            x = x if rows else x.new_zeros(0, sum(column.width for column in columns))
+            out.append(_mean(x, given.edge, counts[1], notes) if k == 1 else x)
+        if given.one_way and not self.directed:
+            notes["edges with a direction", "the features have none"] += given.one_way
+        if given.parallel and not any(c.name == "multiplicity" for c in sum(self.columns[1:2], ())):
+            notes["multiple edges", "each counts once"] += given.parallel
+        return out
 
 
-def find_rule(
-    K: SimplicialComplex, vertices: Sequence[Vertices], wanted: str | Sequence[str]
-) -> FeatureRule:
-    """Return the rule for the union of the graphs of a fit.
+def find_encoding(
+    given: Tables, counts: Sequence[int], wanted: Wanted, notes: Notes
+) -> tuple[Encoding, list[Tensor]]:
+    """Return the encoding for the graphs of a fit, with ``counts`` of cells, and their features.
 
-    ``wanted`` is ``"auto"``, ``"x"``, ``"degree"``, ``"constant"``, or names of attributes.
+    ``wanted`` is ``"auto"``, names of attributes, ``"x"``, ``"degree"`` or ``"constant"``, or the
+    kinds of some attributes.
     """
-    if not isinstance(wanted, str):
-        columns = [_learn(str(name), _gather(vertices, str(name)), True) for name in wanted]
-        return FeatureRule("attributes", tuple(c for c in columns if c is not None))
-    if wanted not in ("auto", "x", "degree", "constant"):
+    kinds = _asked(wanted, given)
+    every = wanted == "auto" or isinstance(wanted, Mapping)
+    many = len(np.unique(given.columns[0]["degree"])) > MAX_DEGREES
+    adds = {"constant": many, "degree": True, "multiplicity": given.parallel > 0}
+    adds |= dict.fromkeys(("out_degree", "both_ways"), given.one_way > 0)
+    columns: list[tuple[Column, ...]] = []
+    constant = []
+    for k in range(len(counts)):
+        own = []
+        table = given.columns[k] if k < len(given.columns) else {}
+        for name in sorted(table, key=lambda name: (name in STRUCTURE, _base(name))):
+            values, what = table[name], f"{name!r} of {cells(k)}"
+            asked = name in kinds or _base(name) in kinds
+            kind, needed = kinds.get(name, kinds.get(_base(name))), asked
+            derived = name in STRUCTURE and values.dtype != object
+            if not asked and not (every and (adds[name] if derived else True)):
+                continue
+            if derived:
+                needed = needed or name in ("degree", "constant")
+                kind = kind or ("number" if many or name != "degree" else "category")
+            found = learn(name, values, what, kind, needed)
+            if isinstance(found, Column):
+                own.append(replace(found, nearest=derived and bool(found.kinds)))
+            elif found != "constant":
+                notes[f"values of {what}", found] += len(values)
+            elif not derived:
+                constant.append(what)
+        columns.append(tuple(own))
+    columns[0] = columns[0] or (Column("constant"),)
+    encoding = Encoding(tuple(columns))
+    if encoding.directed and given.one_way:
+        how = "used for out-degrees and for whether edges go both ways, not edge by edge"
+        notes["edges with a direction", how] += given.one_way
+    xs = encoding.encode(given, counts, notes)
+    steady = bool((xs[0] == xs[0][:1]).all())
+    return replace(encoding, steady=steady, constant=tuple(constant), left_out=lines(notes)), xs
+
+
+def lines(notes: Notes) -> tuple[str, ...]:
+    """Return what was left out, and why, in words."""
+    return tuple(f"{what} ({n:,}): {why}" for (what, why), n in notes.items())
+
+
+def _asked(wanted: Wanted, given: Tables) -> dict[str, Kind | None]:
+    """Return the names that are asked for, with their kinds."""
+    plain = isinstance(wanted, str)
+    if plain and wanted not in ("auto", "x", "degree", "constant"):
         raise GraphError(
-            f"Expected features 'auto', 'x', 'degree', 'constant' or a list of vertex attributes, "
-            f"got {wanted!r}; for one attribute, write [{wanted!r}]."
+            f"Expected features 'auto', 'x', 'degree', 'constant', a list of attributes, or a "
+            f"dictionary of their kinds, got {wanted!r}; for one attribute, write [{wanted!r}]."
         )
-    given = vertices and all(v.x is not None and v.x.shape[1] for v in vertices)
-    if wanted == "x" or (wanted == "auto" and given):
-        x = _stack(vertices)
-        columns = [_learn(str(i), column, True) for i, column in enumerate(x.T)]
-        return FeatureRule("x", tuple(c for c in columns if c is not None))
-    if wanted == "auto" and (rule := _attributes(vertices)).columns:
-        return rule
-    if wanted in ("auto", "degree"):
-        degrees = torch.unique(_degrees(K)).tolist()
-        if wanted == "degree" or 0 < len(degrees) <= MAX_DEGREES:
-            return FeatureRule("degree", degrees=tuple(degrees))
-    return FeatureRule("constant")
-
-
-def _attributes(vertices: Sequence[Vertices]) -> FeatureRule:
-    names = Counter(name for v in vertices for name in v.attributes)
-    common = sorted(name for name, count in names.items() if count == len(vertices))
-    found = {name: _learn(name, _gather(vertices, name), False) for name in common}
-    return FeatureRule(
-        "attributes",
-        tuple(column for column in found.values() if column is not None),
-        left_out=tuple(name for name, column in found.items() if column is None),
+    names = [] if wanted == "auto" else [wanted] if plain else wanted
+    kinds: dict[str, Kind | None] = (
+        dict(wanted) if isinstance(wanted, Mapping) else {str(name): None for name in names}
     )
-
-
-def _degrees(K: SimplicialComplex) -> Tensor:
-    return torch.bincount(K.faces(1).reshape(-1).cpu(), minlength=K.num_nodes)
-
-
-def _stack(vertices: Sequence[Vertices]) -> Tensor:
-    rows = [v.x for v in vertices if v.x is not None]
-    if len(rows) < len(vertices) or len({row.shape[1] for row in rows}) > 1:
-        raise GraphError(
-            "Expected vertex features x of one width in all graphs, got some without x or of other "
-            "widths; use features='degree', or give x to all."
-        )
-    return torch.cat([row.cpu() for row in rows]) if rows else torch.zeros(0, 0)
-
-
-def _gather(vertices: Sequence[Vertices], name: str) -> list[Any]:
-    values = []
-    for i, v in enumerate(vertices):
-        if name not in v.attributes:
-            there = ", ".join(v.attributes) or "none"
+    known = {name for table in given.columns for name in table}
+    known |= {_base(name) for name in known}
+    for name, kind in kinds.items():
+        if kind not in (None, "number", "category"):
+            raise GraphError(f"Expected {name!r} as 'number' or 'category', got {kind!r}.")
+        if name not in known:
+            there = ", ".join(sorted(known - set(STRUCTURE))) or "none"
             raise GraphError(
-                f"Expected the attribute {name!r} on all vertices, as in the fit, got graph {i} "
-                f"where not all have it; those that all have: {there}."
+                f"Expected the attribute {name!r} in the graphs, got none;"
+                f"{did_you_mean(name, known)} There are: {there}."
             )
-        values += v.attributes[name]
-    return values
+    return kinds
 
 
-def _learn(name: str, values: Any, needed: bool) -> Column | None:
-    """Return how a column becomes features; None for one that is of no use."""
-    if isinstance(values, Tensor) and values.is_floating_point():
-        return _number(name, values.double())
-    plain = values.tolist() if isinstance(values, Tensor) else values
-    if all(isinstance(value, (str, int)) for value in plain):
-        kinds = sorted(set(plain), key=lambda kind: (isinstance(kind, str), kind))
-        if len(kinds) <= MAX_KINDS:
-            return Column(name, tuple(kinds))
-    if all(isinstance(value, (int, float)) and math.isfinite(value) for value in plain):
-        return _number(name, torch.tensor(plain, dtype=torch.float64))
-    if needed:
-        raise GraphError(
-            f"Expected numbers, or at most {MAX_KINDS} different words, in the vertex attribute "
-            f"{name!r}, got {plain[0]!r:.40} and others."
-        )
-    return None
+def _base(name: str) -> str:
+    """Return the name of the matrix that a column is of, or of the attribute itself."""
+    matrix, _, number = name.rpartition(".")
+    return matrix if number.isdigit() and matrix else name
 
 
-def _number(name: str, values: Tensor) -> Column:
-    if len(values) == 0 or bool(((values == 0) | (values == 1)).all()):
-        return Column(name)
-    scale = float(values.std(correction=0))
-    return Column(name, mean=float(values.mean()), scale=scale if scale > 0 else 1.0)
-
-
-def _encode(column: Column, values: Any) -> Tensor:
-    if not column.kinds:
-        try:
-            numbers = torch.as_tensor(values, dtype=torch.float64)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise GraphError(
-                f"Expected numbers in the vertex attribute {column.name!r}, as in the fit, got "
-                f"{error}."
-            ) from error
-        if not bool(torch.isfinite(numbers).all()):
-            raise GraphError(f"Expected finite numbers in {column.name!r}, got NaN or infinity.")
-        return ((numbers - column.mean) / column.scale).float()[:, None]
-    number = {kind: i for i, kind in enumerate(column.kinds)}
-    plain = values.tolist() if isinstance(values, Tensor) else values
-    try:
-        at = torch.tensor([number.get(value, len(number)) for value in plain], dtype=torch.int64)
-    except TypeError as error:
-        raise GraphError(f"Expected words or numbers in {column.name!r}, got {error}.") from error
-    return torch.eye(len(number) + 1, len(number))[at]
+def _mean(x: Tensor, edge: Tensor, n: int, notes: Notes) -> Tensor:
+    """Return the means (n, F) of the rows of each edge."""
+    if len(edge) == n and bool((edge == torch.arange(n)).all()):
+        return x
+    many = torch.bincount(edge, minlength=n).clamp(min=1)
+    mean = x.new_zeros(n, x.shape[1]).index_add(0, edge, x) / many[:, None]
+    differ = ~torch.isclose(x, mean[edge], rtol=1e-4, atol=1e-5).all(dim=1)
+    if odd := len(torch.unique(edge[differ])):
+        why = "in both directions, or in parallel; the mean is used"
+        notes["edges with several different values", why] += odd
+    return mean

@@ -1,7 +1,8 @@
 """From graphs of any kind to complexes with features."""
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -9,92 +10,96 @@ import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch_geometric.data import Dataset
 
-from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
-from mpsn.complexes._graphs import Graph, as_graph
-from mpsn.datasets._files import iter_graphs
-from mpsn.errors import GraphError
-from mpsn.estimators._features import FeatureRule, Vertices, find_rule
-from mpsn.lifting import clique_complexes, lift_features
+from mpsn.complexes import CellComplex, ComplexDataset, collate
+from mpsn.complexes._graphs import Graph
+from mpsn.complexes.complex import Complex
+from mpsn.errors import GraphError, LeftOut
+from mpsn.estimators._features import Encoding, Wanted, find_encoding, lines
+from mpsn.estimators._given import Notes, Read, drop_lifted, read, tables
+from mpsn.lifting import lift_features
+from mpsn.lifting._named import as_lift
 
+LiftAll = Callable[..., ComplexDataset[Any]]
+Prepared = tuple[ComplexDataset[Any], Encoding]
 CHUNK = 1000  # graphs that are read, lifted and predicted at a time
 
 
 def prepare(
     graphs: Iterable[object],
     max_dim: int,
-    rule: FeatureRule | None = None,
-    wanted: str | Sequence[str] = "auto",
-) -> tuple[ComplexDataset, FeatureRule]:
-    """Read graphs, lift them, and give all simplices the mean features of their vertices.
+    encoding: Encoding | None = None,
+    wanted: Wanted = "auto",
+    notes: Notes | None = None,
+    lift: LiftAll | None = None,
+) -> Prepared:
+    """Read graphs, lift them, and give all cells features.
 
     ``graphs`` are networkx graphs, PyG ``Data``, complexes, paths of files of one graph each, or
-    anything that :func:`mpsn.clique_complex` takes. The ``rule`` for vertex features defaults to
-    what is found in these graphs, where ``wanted``.
+    anything that :func:`mpsn.clique_complex` takes. The ``encoding`` of features defaults to what
+    is found in these graphs, where ``wanted``; the ``lift`` to cliques. What is left out is counted
+    in ``notes``.
     """
-    read = [_open(graph) for graph in graphs]
-    union = _lift(read, max_dim)
-    vertices = [_vertices(graph) for graph in read]
-    rule = rule or find_rule(union, vertices, wanted)
-    x = rule.apply(union, vertices).to(union.device)
-    bare = union.bare().skeleton(max_dim).replace(x=[x])  # complexes handed in may have more
-    return ComplexDataset(lift_features(bare, "mean", max_dim)), rule
+    notes = Notes() if notes is None else notes
+    every = [read(graph, notes) for graph in graphs]
+    union = _lift(every, lift or as_lift("cliques", max(max_dim, 1)))
+    host = union.to("cpu")
+    if above := sum(host.counts[max(max_dim, 1) + 1 :]):
+        notes["cells of higher dimension", f"max_dim is {max_dim}"] += above
+    given = tables(host, every, None if encoding is None else encoding.directed, notes)
+    counts = [host.count(k) for k in range(max_dim + 1)]
+    if encoding is None:
+        drop_lifted(given, host)
+        encoding, own = find_encoding(given, counts, wanted, notes)
+    else:
+        own = encoding.encode(given, counts, notes)
+    own = [x.to(union.device) for x in own]
+    bare = union.bare().skeleton(max_dim).replace(x=own[:1])
+    for k, mean in enumerate(lift_features(bare, "mean", max_dim).x):
+        if k:
+            assert mean is not None
+            own[k] = torch.cat([mean, own[k]], dim=1) if own[k].shape[1] else mean
+    return ComplexDataset(bare.replace(x=own)), encoding
+
+
+def say(notes: Notes) -> None:
+    """Warn about everything that was left out."""
+    for line in lines(notes):
+        warnings.warn(f"{line}.", LeftOut, stacklevel=3)
 
 
 def vertex_names(graph: object) -> tuple[Hashable, ...] | None:
     """Return the user's names of the vertices of a graph; None if they are 0, 1, ..."""
-    read = _open(graph)
-    return read.vertex_labels if isinstance(read, SimplicialComplex) else as_graph(read).labels
+    found = read(graph, Notes()).graph
+    return found.vertex_labels if isinstance(found, Complex) else found.labels
 
 
 def check_many(graphs: object) -> None:
     """Refuse a single graph; some kinds of graph can be iterated over too."""
-    one = (str, os.PathLike, nx.Graph, SimplicialComplex, Graph)
-    if isinstance(graphs, one) or hasattr(graphs, "edge_index") or not hasattr(graphs, "__iter__"):
+    one = (str, os.PathLike, nx.Graph, Complex, Graph)
+    many = hasattr(graphs, "__iter__") and not hasattr(graphs, "edge_index")
+    if isinstance(graphs, one) or not (many or isinstance(graphs, Dataset)):
         raise GraphError(
             f"Expected a list of graphs, got one {type(graphs).__name__}; put it into a list."
         )
 
 
-def _open(graph: object) -> Any:
-    """Return a graph or complex; a path is read."""
-    if isinstance(graph, (str, os.PathLike)):
-        found = list(iter_graphs(graph))
-        if len(found) != 1:
-            raise GraphError(
-                f"Expected one graph in {graph}, got {len(found)}; read them with mpsn.read_graphs."
-            )
-        return found[0]
-    if isinstance(graph, SimplicialComplex):
-        if graph.num_complexes != 1:
-            raise GraphError(
-                f"Expected single complexes, got a union of {graph.num_complexes}; "
-                f"split it with to_list()."
-            )
-        return graph
-    return graph if isinstance(graph, nx.Graph) else as_graph(graph)
-
-
-def _vertices(graph: Any) -> Vertices:
-    if isinstance(graph, SimplicialComplex):
-        return Vertices(graph.x[0] if graph.x else None)
-    if not isinstance(graph, nx.Graph):
-        return Vertices(graph.x)
-    rows = [attributes for _, attributes in graph.nodes(data=True)]
-    names = set(rows[0]).intersection(*rows) if rows else set()
-    return Vertices(None, {str(name): [row[name] for row in rows] for name in names})
-
-
-def _lift(read: Sequence[Any], max_dim: int) -> SimplicialComplex:
+def _lift(every: Sequence[Read], lift: LiftAll) -> Complex:
     """Return the union of complexes; all graphs among them are lifted together."""
-    flat = [g for g in read if not isinstance(g, SimplicialComplex)]
-    bare = [(graph.edge_index, graph.num_nodes) for graph in map(as_graph, flat)]
-    lifted = clique_complexes(bare, max_dim)
-    if len(flat) == len(read):
+    flat = [g.graph for g in every if isinstance(g.graph, Graph)]
+    lifted: ComplexDataset[Complex] = lift([(graph.edge_index, graph.num_nodes) for graph in flat])
+    for graph, n in zip(flat, lifted.union.ptr(0).diff().tolist(), strict=True):
+        if n != graph.num_nodes:
+            raise GraphError(
+                f"Expected a lift that keeps the {graph.num_nodes} vertices of a graph, got {n}."
+            )
+    if len(flat) == len(every):
         return lifted.union
     new = iter(lifted)
-    parts = [graph if isinstance(graph, SimplicialComplex) else next(new) for graph in read]
-    return collate(K.bare() for K in parts)
+    parts = [g.graph.bare() if isinstance(g.graph, Complex) else next(new) for g in every]
+    mixed = len({type(K) for K in parts}) > 1
+    return collate(map(CellComplex.from_complex, parts) if mixed else parts)
 
 
 def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:
@@ -115,7 +120,7 @@ def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
         y = getattr(graph, "y", None)
         row = None if y is None else torch.as_tensor(y).reshape(-1)
         if row is None or len(row) != 1:
-            kind = "a complex" if isinstance(graph, SimplicialComplex) else type(graph).__name__
+            kind = "a complex" if isinstance(graph, Complex) else type(graph).__name__
             raise GraphError(
                 f"Expected targets y, or graphs with one target each, got {kind} without at index "
                 f"{i}; pass y."

@@ -12,31 +12,30 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.errors import FileError
 from mpsn.nn.readout import pool
 from mpsn.wl import Palette, swl
 
 ROUNDS = 3
-MAX_STARTS = 1000  # different vertex features up to which they are initial colors
 COSTS = (0.3, 0.03, 3.0)  # of errors, to select from; the first where nothing is held out
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the kernel in the outputs, to select from
 
 
 class ColorSum(torch.nn.Module):
-    """Sum weights of simplices by their SWL colors, in all rounds: the SWL kernel in primal form.
+    """Sum weights of cells by their SWL colors, in all rounds: the SWL kernel in primal form.
 
     Colors that at least two graphs of the fit have get a weight each; the others share one per
     round and dimension. One more weight per dimension is that of all its simplices.
 
     Args:
         max_dim: Largest dimension of a simplex.
-        state: Its tensors by name: ``colored``, whether vertices start with their features as
+        state: Its tensors by name: ``start``, the positions of the vertex features that are initial
             colors; the ``colors`` with weights and their signatures, as of ``Palette.to_parts``;
             ``weight`` (columns, G) and ``bias`` (G,).
     """
 
-    colored: Tensor
+    start: Tensor
     colors: Tensor
     weight: Tensor
     bias: Tensor
@@ -44,17 +43,21 @@ class ColorSum(torch.nn.Module):
     def __init__(self, max_dim: int, state: Mapping[str, Tensor]) -> None:
         super().__init__()
         self.max_dim, self._palette = max_dim, Palette.from_parts(state)
+        kinds = {"start": torch.int64, "weight": torch.float32, "bias": torch.float32}
+        for name, kind in kinds.items():
+            if name not in state or state[name].dtype != kind:
+                raise FileError(f"expected {name} of a kernel as {kind}")
         for name, tensor in state.items():
             self.register_buffer(name, tensor)
         columns = len(self.colors) + (ROUNDS + 2) * (max_dim + 1)
         if self.weight.shape != (columns, *self.bias.shape):
             raise FileError(f"expected weights of {columns} colors, got {self.weight.shape}")
 
-    def columns(self, K: SimplicialComplex) -> list[Tensor]:
+    def columns(self, K: Complex) -> list[Tensor]:
         """Return the numbers of the weights of each simplex, (n_k, rounds + 2) per dimension."""
         if K.num_nodes == 0:
             return []
-        found = refine(K, bool(self.colored), self._palette.copy())
+        found = refine(K, self.start, self._palette.copy())
         known, levels = len(self.colors), self.max_dim + 1
         out = []
         for k in range(len(found[0])):
@@ -66,18 +69,18 @@ class ColorSum(torch.nn.Module):
             out.append(torch.cat([named, rest[-1:].expand(len(color), 1)], dim=1))
         return out
 
-    def cells(self, K: SimplicialComplex) -> list[Tensor]:
+    def cells(self, K: Complex) -> list[Tensor]:
         """Return what each simplex contributes to the outputs, (n_k, G) per dimension."""
         return [self.weight[at].sum(dim=1) for at in self.columns(K)]
 
-    def forward(self, K: SimplicialComplex) -> Tensor:
+    def forward(self, K: Complex) -> Tensor:
         """Return one row per complex."""
         out = self.bias.expand(K.num_complexes, -1)
         for k, h in enumerate(self.cells(K)):
             out = out + pool(K, k, h)
         return out
 
-    def table(self, K: SimplicialComplex) -> Any:
+    def table(self, K: Complex) -> Any:
         """Return how often each complex has each weight, (C, columns) as scipy CSR."""
         row, column = [torch.zeros(0).int()], [torch.zeros(0).int()]
         for k, at in enumerate(self.columns(K)):
@@ -88,24 +91,23 @@ class ColorSum(torch.nn.Module):
         return scipy.sparse.csr_array((np.ones(len(where[0])), where), shape=shape)
 
 
-def refine(K: SimplicialComplex, colored: bool, palette: Palette) -> tuple[Any, ...]:
+def refine(K: Complex, start: Tensor, palette: Palette) -> tuple[Any, ...]:
     """Return the SWL colors of a union per round and dimension; complexes may be empty."""
     whole = [torch.tensor([0, n], device=K.device) for n in K.counts]
-    one = SimplicialComplex._of_tables([K.faces(k) for k in range(1, len(whole))], whole)
-    start = [K.x[0]] if colored else "dimension"
-    return swl(one, initial=start, rounds=ROUNDS, palette=palette).colors  # type: ignore[arg-type]
+    one = K._trusted([K.incidence(k) for k in range(1, len(whole))], whole)
+    initial: Any = [K.x[0][:, start]] if len(start) and K.x[0] is not None else "dimension"
+    return swl(one, initial=initial, rounds=ROUNDS, palette=palette).colors
 
 
-def find_colors(K: SimplicialComplex, max_dim: int, out_channels: int, colored: bool) -> ColorSum:
+def find_colors(K: Complex, max_dim: int, out_channels: int, start: Tensor) -> ColorSum:
     """Return a sum, still of zeros, over the colors of the complexes of a fit.
 
-    If ``colored``, vertices start with their features as colors, unless those are too many.
+    The colors of vertices start with their features at the positions ``start``.
     """
-    palette = Palette()
-    colored = colored and len(torch.unique(K.x[0], dim=0)) <= MAX_STARTS
+    palette, start = Palette(), start.to(torch.int64)
     pairs = [  # of a color and a graph, as one number
         colors * K.num_complexes + torch.repeat_interleave(K.ptr(k).diff())
-        for now in (refine(K, colored, palette) if K.num_nodes else ())
+        for now in (refine(K, start, palette) if K.num_nodes else ())
         for k, colors in enumerate(now)
     ]
     found = torch.unique(torch.cat(pairs)) if pairs else torch.zeros(0, dtype=torch.int64)
@@ -113,7 +115,7 @@ def find_colors(K: SimplicialComplex, max_dim: int, out_channels: int, colored: 
     common = (graphs > 1).nonzero()[:, 0]
     state = {
         **palette.to_parts(common),
-        "colored": torch.tensor(colored),
+        "start": start,
         "weight": torch.zeros(len(common) + (ROUNDS + 2) * (max_dim + 1), out_channels),
         "bias": torch.zeros(out_channels),
     }

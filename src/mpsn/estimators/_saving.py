@@ -49,10 +49,11 @@ def load_estimator(path: str | os.PathLike[str], *kinds: type[E]) -> E:
     return estimator  # type: ignore[no-any-return]
 
 
-def check_sizes(estimator: Any, tensors: dict[str, Tensor], *counts: str) -> None:
-    """Refuse settings of networks larger than the weights in a file, before they are made."""
-    for name in counts:
-        if getattr(estimator, name) > len(tensors):
-            raise FileError(f"expected weights of {getattr(estimator, name)} {name}")
-    if estimator.hidden > sum(tensor.numel() for tensor in tensors.values()):
-        raise FileError(f"expected weights of width {estimator.hidden}")
+def check_sizes(tensors: dict[str, Tensor], layers: int, hidden: int) -> None:
+    """Refuse networks larger than the weights in a file, before they are made.
+
+    Each of the ``layers``, in every network and dimension, has (hidden, hidden) weights of its own.
+    """
+    numbers = sum(tensor.numel() for tensor in tensors.values())
+    if layers > len(tensors) or layers * hidden**2 > numbers:
+        raise FileError(f"expected weights of {layers} layers of width {hidden}, got {numbers}")

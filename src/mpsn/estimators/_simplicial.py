@@ -1,6 +1,6 @@
 """Classify and regress graphs by message passing on their clique complexes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +14,10 @@ from torch import Tensor
 from mpsn.errors import FileError, MPSNError
 from mpsn.estimators._base import Simplicial
 from mpsn.estimators._explain import Units
+from mpsn.estimators._features import Wanted
 from mpsn.estimators._targets import Classes, Numbers, Targets
 from mpsn.estimators._trainer import learn_classes
+from mpsn.lifting._named import Lift
 
 
 class SimplicialClassifier(ClassifierMixin, Simplicial):
@@ -29,10 +31,17 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     rounding.
 
     Args:
-        max_dim: Largest dimension of a simplex; 2 for triangles.
-        features: Where vertex features come from: ``"x"`` (of PyG data and complexes), a list of
-            vertex attributes (of networkx graphs), ``"degree"`` or ``"constant"``; ``"auto"`` for
-            the first of them that all graphs have. Higher simplices get the mean over vertices.
+        lift: The cells: ``"cliques"``; ``"rings"``, chordless cycles as 2-cells;
+            ``"cliques+rings"``, with cliques of four and more vertices on top; ``"cubes"``; or a
+            function that takes a graph, as a pair of ``edge_index`` and ``num_nodes``, to a complex
+            with the same vertices and at least the same edges.
+        max_dim: Largest dimension of a cell; 2 for triangles and rings.
+        max_ring: Largest number of vertices of a ring.
+        features: Which features to use. ``"auto"`` for all that vertices, edges and simplices have,
+            and degrees, directions and multiplicities; a dictionary for the same, with the kinds
+            of some attributes, ``"number"`` or ``"category"``; or only ``"x"``, ``"degree"``,
+            ``"constant"``, or the attributes in a list. Matrices are called ``"x"``,
+            ``"edge_attr"``, ``"x[2]"``, ..., and their columns ``"x.0"``, ``"x.1"``, ....
         hidden: Width of the layers.
         layers: Number of layers.
         members: Number of networks, each with other graphs held out; their outputs are averaged.
@@ -53,7 +62,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
 
     Attributes:
         classes_: The classes, sorted.
-        features_: How vertex features are made.
+        features_: How features are made, and what was left out.
         model_: The networks and the kernel, as one module.
         scores_: Accuracy on the graphs held out, also of networks, kernel and majority class alone.
             Training has used them to stop and to mix, so that other graphs may fare worse.
@@ -71,8 +80,10 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     def __init__(
         self,
         *,
+        lift: Lift = "cliques",
         max_dim: int = 2,
-        features: str | Sequence[str] = "auto",
+        max_ring: int = 6,
+        features: Wanted = "auto",
         hidden: int = 32,
         layers: int = 2,
         members: int = 2,
@@ -169,7 +180,7 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
     def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, None]:
         try:
             numbers = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise MPSNError(f"Expected numbers as targets y, got {error}.") from error
         if numbers.ndim not in (1, 2) or not np.isfinite(numbers).all():
             raise MPSNError(
@@ -178,8 +189,9 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
             )
         flat = numbers.ndim == 1
         numbers = numbers.reshape(len(numbers), -1)
-        mean, scale = numbers.mean(axis=0), numbers.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # Numbers refuses infinity
+            mean, scale = numbers.mean(axis=0), numbers.std(axis=0)
+        scale = np.where(scale == 0, 1.0, scale)
         targets = Numbers(tuple(mean.tolist()), tuple(scale.tolist()), flat)
         return targets, torch.from_numpy(((numbers - mean) / scale).astype(np.float32)), None
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mpsn.errors import FileError
+from mpsn.errors import FileError, MPSNError
+
+LARGEST = 1e150  # mean and deviation of targets: squares, and predictions, do not overflow
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,12 @@ class Numbers:
     def __post_init__(self) -> None:
         if not 1 <= len(self.mean) == len(self.scale) or (self.flat and len(self.mean) > 1):
             raise FileError("expected a mean and a scale for each target")
+        for mean, scale in zip(self.mean, self.scale, strict=True):
+            if not (abs(mean) < LARGEST and 0 < scale < LARGEST):
+                raise MPSNError(
+                    f"Expected targets y of size up to {LARGEST:.0e}, got mean {mean:.3g} and "
+                    f"standard deviation {scale:.3g}; use other units."
+                )
 
     @property
     def width(self) -> int:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ MIN_SAMPLES = 20  # with fewer, none are held out for validation
 MIN_STEPS = 10  # in an epoch, if there are enough samples
 WARMUP = 5  # epochs
 SAMPLE = 256  # complexes by which the readout is scaled
+NUMBERS = (int, float, np.integer, np.floating)
 
 Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -77,8 +79,16 @@ class Trainer:
         self.settings = estimator
         self.resume: Resume | None = None
         self.device = pick_device(estimator.device)
-        self._seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+        try:
+            random = check_random_state(estimator.random_state)
+        except ValueError as error:
+            raise MPSNError(
+                f"Expected random_state as an integer from 0 to 2**32 - 1, a RandomState or None, "
+                f"got {estimator.random_state!r:.40}."
+            ) from error
+        self._seed = int(random.randint(2**31 - 1))
         self._stop = threading.Event()
+        self.interrupted = False
 
     def split(self, y: Tensor, classes: Tensor | None, member: int) -> Split:
         """Hold samples out; other ones for each member."""
@@ -107,18 +117,17 @@ class Trainer:
 
         with serial_worker() as pool:
             futures = [pool.submit(run, member) for member in range(members)]
-            interrupted = False
             try:
                 while not all(future.done() for future in futures):  # a wait hides Ctrl-C at times
                     done = wait(futures, 0.2, return_when="FIRST_EXCEPTION").done
                     if any(future.exception() for future in done):
                         break
             except KeyboardInterrupt:
-                interrupted = True
+                self.interrupted = True
             self._stop.set()
             found = [future.result() for future in futures]
         trained = [member for member in found if member is not None]
-        if interrupted:
+        if self.interrupted:
             if not trained:
                 raise KeyboardInterrupt
             epochs = ", ".join(str(len(member.history.train)) for member in trained)
@@ -272,25 +281,44 @@ def unsettle(network: torch.nn.Module) -> None:
 def check_settings(estimator: Any, *counts: str) -> None:
     """Check the settings of training, and those named, which must be integers from 1 on."""
     for name in counts:
-        if not isinstance(value := getattr(estimator, name), (int, np.integer)) or value < 1:
+        value = getattr(estimator, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise MPSNError(f"Expected {name} as an integer >= 1, got {value!r}.")
-    if not 0 <= estimator.validation < 1:
-        raise MPSNError(f"Expected 0 <= validation < 1, got {estimator.validation!r}.")
-    if not estimator.learning_rate > 0:
-        raise MPSNError(f"Expected a learning_rate above 0, got {estimator.learning_rate!r}.")
+    if not isinstance(held := estimator.validation, NUMBERS) or not 0 <= held < 1:
+        raise MPSNError(f"Expected 0 <= validation < 1, got {held!r}.")
+    if not isinstance(rate := estimator.learning_rate, NUMBERS) or not 0 < rate < np.inf:
+        raise MPSNError(f"Expected a learning_rate above 0, got {rate!r}.")
 
 
 def outputs(network: torch.nn.Module, forward: Forward, index: Tensor, batch_size: int) -> Tensor:
-    """Return the outputs for some positions, without dropout and gradients."""
+    """Return the outputs for some positions, without dropout and gradients; they are finite."""
     network.eval()
+    size = min(4 * batch_size, max(1, len(index)))
     with torch.no_grad():
-        return torch.cat([forward(network, part) for part in torch.split(index, 4 * batch_size)])
+        found = torch.cat([forward(network, part) for part in torch.split(index, size)])
+    check_finite(found)
+    return found
+
+
+def check_finite(outputs: Tensor) -> None:
+    """Refuse outputs of a network that are no numbers."""
+    if not bool(outputs.isfinite().all()):
+        raise MPSNError(
+            "Expected finite outputs of the network, got NaN or infinity; its weights or the "
+            "features are too large: scale the features, or use a smaller learning_rate."
+        )
 
 
 def learn_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the classes among targets, sorted, and the number of each target's class."""
-    y = column_or_1d(y)
-    check_classification_targets(y)
+    try:
+        y = column_or_1d(y)
+        with np.errstate(invalid="ignore"):  # NaN, which is refused next
+            check_classification_targets(y)
+    except ValueError as error:
+        raise MPSNError(
+            f"Expected targets y that are classes, got {error!s:.200} For numbers, use a regressor."
+        ) from error
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise MPSNError(f"Expected at least two classes in y, got only {classes[0]!r}.")

@@ -10,7 +10,7 @@ from mpsn.complexes import Incidence, SimplicialComplex, _plain
 from mpsn.complexes._sparse import ranges, segment_sum
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
-from mpsn.nn.conv import SINConv
+from mpsn.nn.conv import CINConv
 from mpsn.nn.models import SIN
 from mpsn.wl import swl
 
@@ -106,7 +106,7 @@ class ColorClasses:
         ]
         layers = []
         for conv, step, ids in zip(model.convs, self.rounds, self.ids[1:], strict=True):
-            assert isinstance(conv, SINConv)
+            assert isinstance(conv, CINConv)
             hs = self._layer(conv, step, hs)
             if model.config.jump or conv is model.convs[-1]:
                 layers.append([self._pool(k, hs, ids, model) for k in model.readout.dims])
@@ -123,7 +123,7 @@ class ColorClasses:
             return total / ptr.diff().clamp(min=1)[:, None]
         return total
 
-    def _layer(self, conv: SINConv, step: Round, hs: list[Tensor]) -> list[Tensor]:
+    def _layer(self, conv: CINConv, step: Round, hs: list[Tensor]) -> list[Tensor]:
         out = []
         for k, own in enumerate(step.own):
             h = hs[k].index_select(0, own)
@@ -136,7 +136,7 @@ class ColorClasses:
             out.append(conv.update(k, low, up))
         return out
 
-    def _others(self, conv: SINConv, k: int, step: Round, hs: list[Tensor]) -> Tensor:
+    def _others(self, conv: CINConv, k: int, step: Round, hs: list[Tensor]) -> Tensor:
         """Return the leave-one-out sums of messages to k-simplices, (m_{k+1} (k+2), F)."""
         h, coface, faces, own = hs[k], hs[k + 1], step.faces[k], step.own[k + 1]
         if not conv.message:

@@ -33,6 +33,17 @@ CATALOG = {
         """,
         ("family", "Families such as 'SR(25,12,5,6)', comma- or space-separated. Defaults to all."),
     ),
+    "brec": Entry(
+        """Distinguish the pairs of BREC: exact tests on graphs and complexes, untrained networks.
+
+        Prints how many of the 400 pairs each test distinguishes, by category: WL, 2-FWL, SWL on
+        cliques and rings, marked refinement; and whether networks distinguish the same pairs as
+        their test.
+
+        Example: mpsn reproduce brec --quick --data DIR
+        """,
+        ("category", "Comma-separated categories such as CFI. Defaults to all."),
+    ),
     "flow": Entry(
         """Classify trajectories around two holes by their edge flows, in unseen orientations.
 
@@ -56,13 +67,17 @@ CATALOG = {
     "tu": Entry(
         """Classify the graphs of the TU data sets: SIN, GIN, and the SWL and WL kernels.
 
-        Models are sin, gin, swl-kernel and wl-kernel. Trains on ten folds, in one pass on a GPU,
-        and prints two accuracies: under the paper's protocol, which selects the epoch on the test
-        folds, and under an honest one. Data sets that cannot be downloaded are left out and
-        reported.
+        Models are sin, gin, swl-kernel, wl-kernel and, on NCI1, rings-kernel. Trains on ten folds,
+        in one pass on a GPU, and prints two accuracies: under the paper's protocol, which selects
+        the epoch on the test folds, and under an honest one. Data sets that cannot be downloaded
+        are left out and reported.
 
         Example: mpsn reproduce tu --dataset PROTEINS --model sin,gin --device cuda
         """,
-        ("dataset", "Comma-separated data sets such as IMDB-BINARY. Defaults to all."),
+        (
+            "dataset",
+            "Comma-separated data sets such as IMDB-BINARY, or any that is at DIR/tu/NAME.zip or "
+            "DIR/tu/NAME/ with --data DIR. Defaults to the paper's.",
+        ),
     ),
 }

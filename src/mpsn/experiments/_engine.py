@@ -2,8 +2,8 @@
 
 import multiprocessing
 import os
+import pickle
 import platform
-import signal
 import sys
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -16,10 +16,12 @@ import torch
 from tqdm import tqdm
 
 import mpsn
+from mpsn._io import check_writable
 from mpsn.datasets._sources import MissingDataError
 from mpsn.errors import MPSNError
 from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources
 from mpsn.experiments._store import Store, remaining
+from mpsn.experiments._worker import start
 from mpsn.training._config import ConfigError
 from mpsn.training._device import pick_device
 
@@ -59,11 +61,13 @@ def run(
     """
     where = pick_device(device)
     data = data if isinstance(data, DataSets) else DataSets(experiment, data)
-    store = Store(out, experiment.config)
+    store = Store(out, experiment.config, experiment.check)
     jobs = _jobs(experiment, configs, seeds, only)
     done = store.of(jobs)
     left = [rest for job in jobs if (rest := remaining(job, done))]
     resumed = len(jobs) - len(left)
+    for job in left:
+        check_writable(store.path(job), what="records", parents=True)
     missing = _read(data, left)
     left = [job for job in left if experiment.source(job) not in missing]
     if missing and (only or not (done or left)):
@@ -114,11 +118,11 @@ def perform(experiment: Experiment, job: Job, resources: Resources, store: Store
     cuda = device.type == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats(device)
-    start = time.perf_counter()
+    began = time.perf_counter()
     runs = experiment.work(job, resources)
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - began
     memory = torch.cuda.max_memory_allocated(device) if cuda else peak_memory()
-    store.write(Record(job, runs, seconds, memory, environment(device)))
+    store.write(Record(job, runs, seconds, memory, environment(device), time.time()))
 
 
 def peak_memory() -> int:
@@ -164,8 +168,8 @@ def _in_processes(
             while waiting and len(running) < processes:
                 ours, theirs = context.Pipe(duplex=False)
                 job = waiting.pop(0)
-                args = (experiment, job, *where, threads, theirs)
-                process = context.Process(target=_process, args=args)
+                task = pickle.dumps((_process, (experiment, job, *where, threads)))
+                process = context.Process(target=start, args=(task, theirs))
                 process.start()
                 theirs.close()
                 running[ours] = (process, job)
@@ -200,7 +204,6 @@ def _process(
     threads: int,
     parent: Connection,
 ) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its processes itself
     torch.set_num_threads(threads)
     try:
         data = DataSets(experiment, folder).of(job)
@@ -208,5 +211,3 @@ def _process(
         perform(experiment, job, resources, Store(out, experiment.config))
     except MPSNError as error:
         parent.send(error)
-    except BrokenPipeError:
-        pass  # the parent was killed; whoever resumes runs this job again

@@ -1,11 +1,15 @@
 """What an experiment is: a typed config, jobs, a pure job function, a table and figures."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+
+from mpsn.errors import FileError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,6 +72,7 @@ class Record:
         seconds: Wall time of the job.
         memory: Peak memory in bytes, of the GPU if one was used, else of the process.
         environment: Versions and hardware.
+        finished: When the job was done, in seconds since 1970; 0 in records of earlier versions.
     """
 
     job: Job
@@ -75,6 +80,7 @@ class Record:
     seconds: float
     memory: int
     environment: dict[str, str]
+    finished: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -106,8 +112,15 @@ def _data_of(job: Job) -> str:
     return job.data
 
 
-def _models(data: Sequence[str], models: Sequence[str]) -> Sequence[str]:
-    return models
+class Measured(NamedTuple):
+    """What every run of a job has: names of metrics, and the lengths of curves by name."""
+
+    metrics: tuple[str, ...] = ()
+    curves: Mapping[str, int] = MappingProxyType({})
+
+
+def _nothing(job: Job) -> Measured:
+    return Measured()
 
 
 @dataclass(frozen=True)
@@ -123,11 +136,12 @@ class Experiment:
         work: The pure job function: the same job gives the same runs.
         steps: Number of steps that ``work`` reports for a job.
         table: From records to the table, ours beside the paper's.
-        figures: From records, and data sets to draw, to figures by name.
+        figures: From records, and data sets to draw if they may be read, to figures by name.
         seeds: Number of seeds in the paper.
         source: What ``read`` needs to know of a job's data set. Defaults to its name.
-        select: From names of data sets and models, as given on the command line, to names of rows.
-            Defaults to the models.
+        select: From names of data sets and models, as given on the command line, to configs by the
+            names of their rows. Defaults to the rows named by the models.
+        measured: What the table and the figures rely on in the runs of a job.
     """
 
     name: str
@@ -137,10 +151,26 @@ class Experiment:
     work: Callable[[Job, Resources], list[Run]]
     steps: Callable[[Job], int]
     table: Callable[[list[Record]], Table]
-    figures: Callable[[list[Record], "DataSets"], "dict[str, Figure]"]
+    figures: Callable[[list[Record], "DataSets | None"], "dict[str, Figure]"]
     seeds: int
     source: Callable[[Job], Hashable] = _data_of
-    select: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = _models
+    select: Callable[[Sequence[str], Sequence[str]], dict[str, Any]] | None = None
+    measured: Callable[[Job], Measured] = _nothing
+
+    def check(self, record: Record) -> None:
+        """Refuse a record that the table and the figures cannot be made from."""
+        job = record.job
+        known = [j for j in self.jobs(job.row, job.config, job.seeds) if j.data == job.data]
+        if not {*job.folds} <= {fold for j in known for fold in j.folds}:
+            raise FileError(f"data {job.data!r:.40} or folds that its settings do not ask for")
+        metrics, curves = self.measured(job)
+        for run in record.runs:
+            for name in metrics:
+                if not math.isfinite(run.metrics.get(name, math.nan)):
+                    raise FileError(f"a run without {name}")
+            for name, length in curves.items():
+                if length < 1 or len(run.curve.get(name, ())) != length:
+                    raise FileError(f"a run without {length} values of {name}")
 
 
 class DataSets:

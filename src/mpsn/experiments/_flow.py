@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from mpsn.datasets import FlowDataset, synthetic_flows
 from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources, Run, Table
-from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures
+from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures, measured
 from mpsn.experiments._flow_training import Training, train
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 
@@ -81,10 +81,22 @@ def table(records: list[Record]) -> Table:
     return accuracy_table("Synthetic flows", ROWS, records, quick=quick)
 
 
-def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
-    """Draw the complex with walks, the harmonic coordinates of all flows, and the curves."""
-    made = data.of(records[0].job) if records else None
+def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
+    """Draw the complex with walks and the harmonic coordinates of all flows, and the curves."""
+    made = data.of(records[0].job) if records and data else None
     return flow_figures("flow", ROWS, records, made)
 
 
-EXPERIMENT = Experiment("flow", FlowConfig, jobs, read, work, steps, table, figures, 5, source)
+EXPERIMENT = Experiment(
+    "flow",
+    FlowConfig,
+    jobs,
+    read,
+    work,
+    steps,
+    table,
+    figures,
+    seeds=5,
+    source=source,
+    measured=measured,
+)

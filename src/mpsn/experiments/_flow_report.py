@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mpsn.datasets import FlowDataset
-from mpsn.experiments._experiment import Record, Table, by_row
+from mpsn.experiments._experiment import Job, Measured, Record, Table, by_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,13 @@ class Row(NamedTuple):
     label: str
     paper: str = ""
     rerun: str = ""
+
+
+def measured(job: Job) -> Measured:
+    """Return what a run has: accuracies, and those of a network over the epochs with its loss."""
+    return Measured(
+        ("train", "test"), dict.fromkeys(("loss", "train", "test"), job.config.training.epochs)
+    )
 
 
 def accuracy_table(

@@ -15,7 +15,7 @@ from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
-from mpsn.training._device import seeded
+from mpsn.training._device import one_thread, seeded
 from mpsn.training._loop import fit
 
 AT_ONCE = 1 << 16  # values of flows on a CPU, where larger tensors are allocated anew each time
@@ -73,8 +73,10 @@ def train(
 ) -> list[Run]:
     """Train one network per seed on one orientation, and test it on those of the data.
 
-    A seed fixes the initial weights and the order of the flows. Accuracies are in percent: in
-    ``metrics``, of the trained network; on the curve, ``train`` is measured during the epoch.
+    A seed fixes the initial weights and the order of the flows; on a CPU the networks are trained
+    in one thread, so that results do not depend on the number of threads. Accuracies are in
+    percent: in ``metrics``, of the trained network; on the curve, ``train`` is measured during the
+    epoch.
     """
     device, nets = resources.device, []
     for seed in seeds:
@@ -100,17 +102,18 @@ def train(
         loss, hits = steps.seen
         return torch.stack([loss / len(y), 100 * hits / len(y), capture(test)]).cpu()
 
-    with capture.stream():
-        results = fit(
-            stack,
-            training.epochs,
-            lambda epoch: ((index, ()) for index in next(order).to(device)),
-            steps.step,
-            evaluate,
-            schedule=steps.start,
-            tick=resources.tick,
-        )
-    ends = torch.stack([accuracy(stack, *part, training.batch) for part in sets.values()])
+    with one_thread(device):
+        with capture.stream():
+            results = fit(
+                stack,
+                training.epochs,
+                lambda epoch: ((index, ()) for index in next(order).to(device)),
+                steps.step,
+                evaluate,
+                schedule=steps.start,
+                tick=resources.tick,
+            )
+        ends = torch.stack([accuracy(stack, *part, training.batch) for part in sets.values()])
     return [
         Run(seed, 0, dict(zip(sets, end, strict=True)), curve)
         for seed, end, curve in zip(

@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Literal, Self
 from mpsn.datasets import FlowDataset, ocean_drifters
 from mpsn.datasets._ocean import NAME
 from mpsn.datasets._sources import at_hand
-from mpsn.errors import MissingPackageError
-from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources, Run, Table
+from mpsn.experiments import _flow_report
+from mpsn.experiments._experiment import (
+    DataSets,
+    Experiment,
+    Job,
+    Measured,
+    Record,
+    Resources,
+    Run,
+    Table,
+)
 from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures
 from mpsn.experiments._flow_training import Training, train
 from mpsn.lifting import laplacian_coordinates
@@ -90,12 +99,8 @@ def work(job: Job, resources: Resources) -> list[Run]:
 
 def logistic_regression(config: LogisticConfig, data: FlowDataset) -> dict[str, int | float]:
     """Return train and test accuracy in percent of a regression on fixed features."""
-    try:
-        from sklearn.linear_model import LogisticRegression
-    except ImportError as error:
-        raise MissingPackageError(
-            "Expected scikit-learn to be installed; run pip install 'mpsn[sklearn]'."
-        ) from error
+    from sklearn.linear_model import LogisticRegression
+
     x, y = data.x, data.y
     reads = {"size": x.abs(), "ends": data.complex.boundary_matrix(1) @ x, "flow": x}
     features = reads[config.reads].T.numpy()
@@ -120,10 +125,16 @@ def table(records: list[Record]) -> Table:
     return accuracy_table("Ocean drifters", ROWS, records, quick=quick)
 
 
-def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
+def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw the map with paths and their harmonic coordinates, if it is at hand, and the curves."""
-    local = records and at_hand(NAME, data.folder)
-    return flow_figures("ocean", ROWS, records, data.of(records[0].job) if local else None)
+    local = data.of(records[0].job) if records and data and at_hand(NAME, data.folder) else None
+    return flow_figures("ocean", ROWS, records, local)
+
+
+def measured(job: Job) -> Measured:
+    """Return what a run has; a regression has no curves."""
+    found = _flow_report.measured(job)
+    return Measured(found.metrics) if _is_regression(job.config) else found
 
 
 def _is_regression(config: OceanConfig) -> bool:
@@ -131,5 +142,15 @@ def _is_regression(config: OceanConfig) -> bool:
 
 
 EXPERIMENT = Experiment(
-    "ocean", OceanConfig, jobs, ocean_drifters, work, steps, table, figures, 5, source
+    "ocean",
+    OceanConfig,
+    jobs,
+    ocean_drifters,
+    work,
+    steps,
+    table,
+    figures,
+    seeds=5,
+    source=source,
+    measured=measured,
 )

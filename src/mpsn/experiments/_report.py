@@ -2,58 +2,83 @@
 
 import base64
 import io
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from mpsn._io import atomic_write
+from mpsn._io import atomic_write, check_writable
 from mpsn.errors import FileError
 from mpsn.experiments._catalog import CATALOG
-from mpsn.experiments._experiment import DataSets, Experiment, Record
+from mpsn.experiments._experiment import Experiment, Record
 from mpsn.experiments._rows import find
 from mpsn.experiments._store import Store
 from mpsn.training._config import plain
 
+NAMED = 5  # records that cannot be read, each with the reason; the others are counted
 
-def sections(runs: Path) -> Iterator[tuple[str, Experiment, list[Record], int]]:
-    """Yield the name, experiment, records, and number of older records of what is in a folder."""
+
+class Section(NamedTuple):
+    """The records of an experiment, or of its small version, and what is left out."""
+
+    name: str
+    experiment: Experiment
+    records: list[Record]
+    left_out: list[str]
+
+
+def sections(runs: Path) -> list[Section]:
+    """Return what is in a folder, by experiment; records that cannot be read are named."""
+    found, bad = [], []
     for name in CATALOG:
         for section in (name, f"{name}-quick"):
             experiment = find(name)
-            records, left = Store(runs / section, experiment.config).newest()
+            store = Store(runs / section, experiment.config, experiment.check)
+            records, older, refused = store.newest()
+            notes = [f"Left out: {older} records of older settings."] if older else []
+            if refused:
+                more = f", and {len(refused) - NAMED} more" if len(refused) > NAMED else ""
+                notes.append(
+                    f"Left out: {len(refused)} records that cannot be read{more}: "
+                    + " ".join(refused[:NAMED])
+                )
+            bad += refused
             if records:
-                yield section, experiment, records, left
+                found.append(Section(section, experiment, records, notes))
+    if not found:
+        what = "a folder without runs" if runs.is_dir() else "no folder"
+        raise FileError(
+            f"Expected records of experiments in {runs}, got {what}; make some with "
+            f"`mpsn reproduce --out DIR`, and pass DIR. {' '.join(bad[:NAMED])}".rstrip()
+        )
+    return found
 
 
 def report(runs: Path) -> str:
     """Return all tables and figures that a folder of records gives, as one HTML page.
+
+    Nothing but the records is read, and no data is made: pictures of data sets are not in it.
 
     Args:
         runs: The folder, ``out`` of :func:`reproduce`.
     """
     from jinja2 import Environment
 
-    found = [_section(*section) for section in sections(runs)]
-    if not found:
-        raise FileError(
-            f"Expected records of experiments in {runs}, got none; make some with "
-            "`mpsn reproduce --out DIR`, and pass DIR."
-        )
+    found = [_section(section) for section in sections(runs)]
     page = resources.files("mpsn.experiments").joinpath("report.html").read_text(encoding="utf-8")
     return Environment(autoescape=True).from_string(page).render(sections=found)
 
 
 def write_report(runs: Path, page: Path) -> None:
     """Write the report on a folder of records, whole or not at all."""
+    check_writable(page, what="the report", parents=True)
     text = report(runs)
     with atomic_write(page, "w", what="the report", parents=True) as file:
         file.write(text)
 
 
-def _section(name: str, experiment: Experiment, records: list[Record], left: int) -> dict[str, Any]:
+def _section(section: Section) -> dict[str, Any]:
+    name, experiment, records, left_out = section
     table = experiment.table(records)
-    older = [f"Left out: {left} records of older settings."] if left else []
     places: dict[str, float] = {}
     configs = {}
     for record in records:
@@ -64,7 +89,7 @@ def _section(name: str, experiment: Experiment, records: list[Record], left: int
     return {
         "name": name,
         "table": table,
-        "notes": [*table.notes, *older],
+        "notes": [*table.notes, *left_out],
         "images": _images(experiment, records),
         "places": [f"{where}: {seconds:.1f} s in all" for where, seconds in places.items()],
         "configs": configs,
@@ -78,7 +103,7 @@ def _images(experiment: Experiment, records: list[Record]) -> dict[str, str]:
     except ImportError:
         return {}
     images = {}
-    for name, figure in experiment.figures(records, DataSets(experiment, None)).items():
+    for name, figure in experiment.figures(records, None).items():
         file = io.BytesIO()
         figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
         plt.close(figure)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpsn._io import save_figure
+from mpsn.errors import FileError, MissingPackageError
 from mpsn.experiments._engine import run
 from mpsn.experiments._experiment import DataSets, Record, Table
 from mpsn.experiments._rows import find, rows
@@ -19,7 +20,7 @@ class Result:
         records: What the table and the figures were made from.
         folder: The folder of the records.
         figures: Paths of the figures, each as PNG and as SVG.
-        missing: Why some data was left out.
+        missing: Why some data, or figures, are left out.
     """
 
     table: Table
@@ -55,7 +56,10 @@ def reproduce(
         processes: How many jobs to run at a time.
     """
     experiment = find(name)
-    configs = rows(name, experiment.config, experiment.select(only, models))
+    if experiment.select is not None:
+        configs = experiment.select(only, models)
+    else:
+        configs = rows(name, experiment.config, models)
     if quick:
         configs = {row: config.quick() for row, config in configs.items()}
     if seeds is None:
@@ -72,19 +76,22 @@ def reproduce(
         only=only,
         processes=processes,
     )
-    figures = draw(records, data_sets, folder / "figures")
-    return Result(experiment.table(records), records, folder, figures, missing)
+    table, figures = experiment.table(records), []
+    try:
+        figures = draw(records, data_sets, folder / "figures")
+    except (FileError, MissingPackageError) as error:
+        missing = [*missing, f"No figures. {error}"]
+    return Result(table, records, folder, figures, missing)
 
 
 def draw(records: list[Record], data: DataSets, folder: Path) -> list[Path]:
-    """Draw the figures of an experiment as PNG and SVG; return their paths.
-
-    Without matplotlib there are none.
-    """
+    """Draw the figures of an experiment as PNG and SVG; return their paths."""
     try:
         import matplotlib  # noqa: F401
-    except ImportError:
-        return []
+    except ImportError as error:
+        raise MissingPackageError(
+            "Expected matplotlib for figures, got none; pip install matplotlib."
+        ) from error
     paths = []
     for name, figure in data.experiment.figures(records, data).items():
         for kind in ("png", "svg"):

@@ -4,7 +4,7 @@ from math import floor, hypot, log10
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Record, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,7 +94,7 @@ def _pairs(record: Record) -> str:
 def _rate(mean: float, error: float) -> str:
     if error == 0:
         return f"{mean:.4g}"
-    digits = 1 - floor(log10(error))  # two of the error's
+    digits = max(0, 1 - floor(log10(error)))  # two of the error's
     return f"{mean:.{digits}f} ± {error:.{digits}f}"
 
 
@@ -118,7 +118,13 @@ def _notes(records: list[Record]) -> list[str]:
     return notes
 
 
-def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
+def measured(job: Job) -> Measured:
+    """Return what a run has; if compared with exact SWL, whether it agrees."""
+    names = ("pairs", "failed", "rate")
+    return Measured((*names, "as_swl") if job.config.distance == "rounding" else names)
+
+
+def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw the paper's figure: failure rates of each family on a logarithmic scale."""
     from matplotlib import pyplot as plt
 

@@ -8,11 +8,13 @@ and the figures all follow from them.
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpsn._io import atomic_write
 from mpsn.errors import FileError
@@ -20,6 +22,16 @@ from mpsn.experiments._experiment import Job, Record
 from mpsn.training._config import build, digest
 
 FORMAT = 1
+MOST_BYTES = 1 << 24  # of a record; the largest in results/ has 100 kB
+LARGEST = 1e15  # number in a record
+
+
+class Found(NamedTuple):
+    """Records, the number of those of older configs, and why others cannot be read."""
+
+    records: list[Record]
+    older: int
+    bad: list[str]
 
 
 class Store:
@@ -28,10 +40,16 @@ class Store:
     Args:
         folder: The folder; created when the first record is written.
         config: The type of the experiment's config.
+        check: Raises an error about records that the experiment cannot use. Defaults to none.
     """
 
-    def __init__(self, folder: Path, config: type[Any]) -> None:
-        self.folder, self.config = folder, config
+    def __init__(
+        self,
+        folder: Path,
+        config: type[Any],
+        check: Callable[[Record], object] = lambda record: None,
+    ) -> None:
+        self.folder, self.config, self.check = folder, config, check
 
     def path(self, job: Job) -> Path:
         """Return the path of the record of a job."""
@@ -61,26 +79,33 @@ class Store:
     def read(self, path: Path) -> Record:
         """Read one record."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = json.loads(_text(path))
             written = values.pop("format", None) if isinstance(values, dict) else None
             if not isinstance(written, int):
                 raise FileError("another file")
             if written == FORMAT:
-                return self._record(values, str(path))
+                json.dumps(values, ensure_ascii=False).encode()  # words that no page can show
+                record = self._record(values, str(path))
+                _check(record)
+                self.check(record)
+                if (record.job.row, self.path(record.job).name) != (_row_of(path), path.name):
+                    raise FileError("the record of another job")
+                return record
         except (OSError, ValueError, RecursionError) as error:
             raise FileError(
-                f"Expected a record at {path}, got {error}. Move it away to run its job again."
+                f"Expected a record at {path}, got {error!s:.300}. Move it away to run its job "
+                "again."
             ) from error
         raise FileError(
-            f"Expected records of format {FORMAT}, got format {written!r} at {path}, written by "
-            "another version of mpsn. Use that version, or another --out."
+            f"Expected records of format {FORMAT}, got format {written!r:.20} at {path}, written "
+            "by another version of mpsn. Use that version, or another --out."
         )
 
     def _record(self, values: dict[str, Any], where: str) -> Record:
         of_job = {field.name for field in fields(Job)}
         job = {name: values.pop(name) for name in of_job & values.keys()}
         if job.keys() != of_job:
-            raise FileError(f"none of {', '.join(of_job - job.keys())}")
+            raise FileError(f"none of {', '.join(sorted(of_job - job.keys()))}")
         job["config"] = build(self.config, job["config"], where)
         return build(Record, {**values, "job": build(Job, job, where)}, where)
 
@@ -91,23 +116,64 @@ class Store:
         records = [self.read(path) for folder in folders for path in sorted(folder.glob("*.json"))]
         return once(r for r in records if (self._folder_of(r.job), r.job.data) in wanted)
 
-    def newest(self) -> tuple[list[Record], int]:
-        """Return the records of the last config of each row, and the number of older records."""
-        found: dict[str, dict[Path, list[Path]]] = {}
+    def newest(self) -> Found:
+        """Return the records of the last config of each row, and what is left out."""
+        found: dict[str, dict[Path, list[Record]]] = {}
+        bad = []
         for path in sorted(self.folder.glob("*/*.json")):
-            row = path.parent.name.rpartition("-")[0]
-            found.setdefault(row, {}).setdefault(path.parent, []).append(path)
-        records, left = [], 0
+            try:
+                record = self.read(path)
+            except FileError as error:
+                bad.append(str(error))
+            else:
+                found.setdefault(record.job.row, {}).setdefault(path.parent, []).append(record)
+        records, older = [], 0
         for folders in found.values():
-            last = max(folders.values(), key=lambda paths: max(p.stat().st_mtime for p in paths))
-            records += once(self.read(path) for path in last)
-            left += sum(map(len, folders.values())) - len(last)
-        return records, left
+            last = max(folders.values(), key=lambda many: max(r.finished for r in many))
+            records += once(last)
+            older += sum(map(len, folders.values())) - len(last)
+        return Found(records, older, bad)
+
+
+def _text(path: Path) -> str:
+    """Return the content of a file, if it is one, and not too large for a record."""
+    if not path.is_file():
+        raise FileError("no file")
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise FileError(f"more than {MOST_BYTES:,} bytes")
+    return content.decode()
+
+
+def _row_of(path: Path) -> str:
+    return path.parent.name.rpartition("-")[0]
+
+
+def _check(record: Record) -> None:
+    """Refuse values that no job gives."""
+    job, runs = record.job, record.runs
+    if not re.fullmatch(r"[\w.-]{1,200}", job.row, re.ASCII):
+        raise FileError(f"row {job.row!r:.40}")
+    if len(runs) != len(job.seeds) * len(job.folds) or {(r.seed, r.fold) for r in runs} != {
+        (seed, fold) for seed in job.seeds for fold in job.folds
+    }:
+        raise FileError("other runs than one for each seed and fold")
+    numbers = [record.seconds, record.memory, record.finished]
+    if not all(0 <= value <= LARGEST for value in numbers):
+        raise FileError(f"seconds, bytes and a time of {numbers!s:.80}")
+    for run in runs:
+        for value in (*run.metrics.values(), *chain.from_iterable(run.curve.values())):
+            if abs(value) > LARGEST:  # nan is allowed: a training that diverged
+                raise FileError(f"a value of {value!s:.40}")
 
 
 def _short(curves: dict[str, list[float]]) -> dict[str, list[float]]:
-    """Return curves with six digits, so that records stay small."""
-    return {name: [float(f"{x:.6g}") for x in values] for name, values in curves.items()}
+    """Return curves with six digits, so that records stay small; nan where training diverged."""
+    return {
+        name: [float(f"{x:.6g}") if abs(x) <= LARGEST else math.nan for x in values]
+        for name, values in curves.items()
+    }
 
 
 def once(records: Iterable[Record]) -> list[Record]:

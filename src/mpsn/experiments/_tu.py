@@ -1,34 +1,33 @@
 """Graph classification on the TU sets: SIN, GIN, and the kernels of WL and SWL (section 6)."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
 
 from mpsn.datasets import TU, tu_folds
-from mpsn.datasets._folds import FOLDS, Folds
+from mpsn.datasets._folds import FOLDS, Folds, strata
 from mpsn.datasets._tu import SETS, TUDataset
-from mpsn.errors import did_you_mean
+from mpsn.errors import FileError, did_you_mean
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._rows import rows
 from mpsn.experiments._tu_kernels import KernelConfig, kernel_runs
-from mpsn.experiments._tu_table import MODELS, figures, table
+from mpsn.experiments._tu_table import MODELS, figures, measured, table
 from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 from mpsn.training._config import ConfigError
 from mpsn.training._splits import hold_out
 
-Model = Literal["sin", "gin", "swl-kernel", "wl-kernel"]
+Model = Literal["sin", "gin", "rings-kernel", "swl-kernel", "wl-kernel"]
 
 
 @dataclass(frozen=True)
 class TUConfig:
     """A model on a data set: one of ``sin``, ``gin`` and ``kernel``, and how to train a network."""
 
-    dataset: Literal[
-        "PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K"
-    ]
-    """Name of the data set."""
+    dataset: str
+    """Name of the data set: one of the paper's six, or any that is at hand in TU layout."""
     sin: SINConfig | None = None
     """Settings of SIN; the widths of input and output are the data's."""
     gin: GINConfig | None = None
@@ -43,8 +42,8 @@ class TUConfig:
     """Whether to train a second network on the whole training part, for the paper's protocol."""
 
     def __post_init__(self) -> None:
-        if self.dataset not in SETS:
-            raise ConfigError(f"Expected a data set among {', '.join(SETS)}, got {self.dataset!r}.")
+        if not re.fullmatch(r"\w[\w.+-]{0,60}", self.dataset):
+            raise ConfigError(f"Expected the name of a data set, got {self.dataset!r:.80}.")
         networks = [part for part in (self.sin, self.gin) if part is not None]
         if len(networks) + (self.kernel is not None) != 1 or bool(networks) != bool(self.train):
             raise ConfigError(
@@ -57,7 +56,7 @@ class TUConfig:
     def model(self) -> Model:
         """Which model it is."""
         if self.kernel is not None:
-            return "swl-kernel" if self.kernel.test == "swl" else "wl-kernel"
+            return f"{self.kernel.test}-kernel"  # type: ignore[return-value]
         return "sin" if self.sin else "gin"
 
     def quick(self) -> Self:
@@ -72,22 +71,29 @@ class TUConfig:
         )
 
 
-def select(datasets: Sequence[str], models: Sequence[str]) -> list[str]:
-    """Return the rows of some data sets and models, or rows named themselves; all without names."""
+def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, TUConfig]:
+    """Return the rows of some data sets and models, or rows named themselves; all without names.
+
+    Data sets beyond the paper's six take the settings of PROTEINS.
+    """
     found = rows("tu", TUConfig)
-    for names, known in ((datasets, SETS), ([m for m in models if m not in found], MODELS)):
-        for name in names:
-            if name not in known:
-                raise ConfigError(
-                    f"Expected names among {', '.join(known)}, got {name!r}."
-                    f"{did_you_mean(name, known)}"
-                )
-    return [
-        row
+    for name in models:
+        if name not in found and name not in MODELS:
+            raise ConfigError(
+                f"Expected names among {', '.join(MODELS)}, got {name!r}."
+                f"{did_you_mean(name, MODELS)}"
+            )
+    others = [name for name in datasets if name not in SETS]
+    like = [config for config in found.values() if config.dataset == "PROTEINS"]
+    for name in others:
+        made = [replace(config, dataset=name) for config in like]
+        found |= {f"{name.lower()}-{config.model}": config for config in made}
+    return {
+        row: config
         for row, config in found.items()
         if config.dataset in (datasets or SETS)
         and (not models or row in models or config.model in models)
-    ]
+    }
 
 
 def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
@@ -112,8 +118,15 @@ def steps(job: Job) -> int:
 
 
 def read(name: str, folder: Path | None) -> tuple[TUDataset, Folds]:
-    """Read a data set and its folds."""
+    """Read a data set and its folds; targets of a regression are standardized."""
     data = TU(name, folder)
+    if data.y.dim() > 1:
+        raise FileError(
+            f"Expected one target per graph of {name}, got {data.y.shape[1]}; keep one column of "
+            f"{name}_graph_attributes.txt."
+        )
+    if not data.num_classes:
+        data = replace(data, y=(data.y - data.y.mean()) / data.y.std(correction=0).clamp(min=1e-12))
     return data, tu_folds(name, data.y, folder)
 
 
@@ -122,7 +135,8 @@ def work(job: Job, resources: Resources) -> list[Run]:
 
     The metrics of a run: ``honest``, the test accuracy where the validation accuracy is best for
     the first time, at index ``chosen`` of the curves; ``val``, that validation accuracy; whether
-    the folds were ``given``, and how many graphs are ``untested``.
+    the folds were ``given``, how many graphs are ``untested``, and the number of ``classes``: 0 for
+    regression, where accuracies are R².
     """
     config: TUConfig = job.config
     data, folds = resources.data
@@ -141,6 +155,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
             "chosen": chosen,
             "given": float(folds.given),
             "untested": len(folds.untested),
+            "classes": data.num_classes,
         }
         runs.append(Run(seed, fold, metrics, curve))
     return runs
@@ -156,7 +171,7 @@ def _train(
     """
     config: TUConfig = job.config
     assert config.train is not None
-    ends = data.num_features, data.num_classes
+    ends = data.num_features, max(data.num_classes, 1)
 
     def build(_: int) -> SIN | GIN:
         if config.sin is not None:
@@ -168,7 +183,7 @@ def _train(
     for seed in job.seeds:
         for fold in job.folds:
             train, test = folds.train[fold], folds.test[fold]
-            stay, val = hold_out(data.y[train])
+            stay, val = hold_out(strata(data.y[train]))
             held.append(Split(train[stay], train[val], test))
             whole.append(Split(train, train[:0], test))
             seeds.append(seed * FOLDS + fold)
@@ -190,5 +205,15 @@ def _train(
 
 
 EXPERIMENT = Experiment(
-    "tu", TUConfig, jobs, read, work, steps, table, figures, seeds=1, select=select
+    "tu",
+    TUConfig,
+    jobs,
+    read,
+    work,
+    steps,
+    table,
+    figures,
+    seeds=1,
+    select=select,
+    measured=measured,
 )

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpsn.complexes._graphs import Graph
-from mpsn.datasets._folds import Folds, stratify
-from mpsn.datasets._tu import SETS, TUDataset
-from mpsn.errors import MissingPackageError
+from mpsn.datasets._folds import Folds, strata, stratify
+from mpsn.datasets._tu import TUDataset
 
 Array = NDArray[Any]
 
@@ -19,8 +18,9 @@ Array = NDArray[Any]
 class KernelConfig:
     """Settings of a kernel with a support vector machine."""
 
-    test: Literal["wl", "swl"]
-    """Which colors to count: those of vertices (WL), or of simplices up to triangles (SWL)."""
+    test: Literal["wl", "swl", "rings"]
+    """Which colors to count: those of vertices (WL), of simplices up to triangles (SWL), or of
+    vertices, edges and rings of up to six vertices."""
     rounds: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     """Numbers of rounds to select from."""
     costs: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
@@ -45,13 +45,12 @@ def kernel_runs(
     """
     curves: list[dict[str, list[float]]] = [{"val": [], "test": []} for _ in which]
     y = data.y.numpy()
-    labeled = SETS[data.name].features == "labels"
     graphs = [Graph(K.simplices(1).T, K.num_nodes, K.x[0]) for K in data.complexes]
     for rounds in config.rounds:
-        kernel = gram(config.test, graphs, rounds, labeled)
+        kernel = gram(config.test, graphs, rounds, data.labeled)
         for fold, curve in zip(which, curves, strict=True):
             train, test = folds.train[fold].numpy(), folds.test[fold].numpy()
-            part = stratify(data.y[folds.train[fold]], config.parts).numpy()
+            part = stratify(strata(data.y[folds.train[fold]]), config.parts).numpy()
             for cost in config.costs:
                 right = [
                     _score(kernel, y, train[part != k], train[part == k], cost) * (part == k).sum()
@@ -63,21 +62,20 @@ def kernel_runs(
     return [{**curve, "val_test": curve["test"]} for curve in curves]
 
 
-def gram(test: Literal["wl", "swl"], graphs: Sequence[Graph], rounds: int, labeled: bool) -> Array:
+def gram(
+    test: Literal["wl", "swl", "rings"], graphs: Sequence[Graph], rounds: int, labeled: bool
+) -> Array:
     """Return the kernel of all pairs of graphs, (graphs, graphs), with ones on the diagonal.
 
     Colors that only test graphs have change no product of theirs with other graphs.
     """
-    try:
-        from mpsn.wl import SWLKernel, WLKernel
-    except ImportError as error:
-        raise MissingPackageError(
-            "Expected scikit-learn for kernels, got none; run pip install 'mpsn[sklearn]'."
-        ) from error
+    from mpsn.wl import SWLKernel, WLKernel
+
     if test == "wl":
         counter: Any = WLKernel(rounds, "features" if labeled else "uniform")
     else:
-        counter = SWLKernel(rounds, 2, initial="features" if labeled else "dimension")
+        initial: Any = "features" if labeled else "dimension"
+        counter = SWLKernel(rounds, initial=initial, lift="cliques" if test == "swl" else "rings")
     counts = counter.fit_transform(graphs).astype(np.float64)
     products = (counts @ counts.T).toarray()
     length = np.sqrt(products.diagonal())
@@ -86,8 +84,13 @@ def gram(test: Literal["wl", "swl"], graphs: Sequence[Graph], rounds: int, label
 
 
 def _score(kernel: Array, y: Array, train: Array, test: Array, cost: float) -> float:
+    from sklearn.kernel_ridge import KernelRidge
     from sklearn.svm import SVC
 
+    if y.dtype.kind == "f":
+        ridge = KernelRidge(kernel="precomputed", alpha=1 / cost)
+        ridge.fit(kernel[np.ix_(train, train)], y[train])
+        return 1 - float(((ridge.predict(kernel[np.ix_(test, train)]) - y[test]) ** 2).mean())
     machine = SVC(kernel="precomputed", C=cost, cache_size=1000)
     machine.fit(kernel[np.ix_(train, train)], y[train])
     return float(machine.score(kernel[np.ix_(test, train)], y[test]))

@@ -9,12 +9,18 @@ from numpy.typing import NDArray
 
 from mpsn.datasets._folds import FOLDS
 from mpsn.datasets._tu import SETS
-from mpsn.experiments._experiment import DataSets, Record, Run, Table, by_row
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run, Table, by_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MODELS = {"sin": "SIN", "gin": "GIN", "swl-kernel": "SWL kernel", "wl-kernel": "WL kernel"}
+MODELS = {
+    "sin": "SIN",
+    "gin": "GIN",
+    "swl-kernel": "SWL kernel",
+    "wl-kernel": "WL kernel",
+    "rings-kernel": "SWL kernel on rings",
+}
 # Table "Graph classification results" of the paper: PROTEINS, NCI1, IMDB-B, IMDB-M, RDT-B, RDT-M5K.
 QUOTED = {
     "SIN": "76.5 ± 3.4, 82.8 ± 2.2, 75.6 ± 3.2, 52.5 ± 3.0, 92.2 ± 1.0, 57.3 ± 1.6",
@@ -64,7 +70,11 @@ class Row(NamedTuple):
 
 def quoted(method: str, dataset: str) -> str:
     """Return the paper's result of a method, such as 54.3 ± 3.3, or an empty string."""
-    return QUOTED[method].split(",")[list(SETS).index(dataset)].strip()
+    return QUOTED[method].split(",")[_place(dataset)].strip() if dataset in SETS else ""
+
+
+def _place(dataset: str) -> int:
+    return list(SETS).index(dataset) if dataset in SETS else len(SETS)
 
 
 def stack(runs: Sequence[Run], name: str) -> NDArray[np.float64]:
@@ -100,7 +110,7 @@ def rows(records: Sequence[Record]) -> list[Row]:
         out.append(
             Row(config.dataset, config.model, name, runs, paper, honest_protocol(runs), 100 * val)
         )
-    return sorted(out, key=lambda r: (list(SETS).index(r.dataset), list(MODELS).index(r.model)))
+    return sorted(out, key=lambda r: (_place(r.dataset), r.dataset, list(MODELS).index(r.model)))
 
 
 def _whole_seeds(runs: Sequence[Run]) -> list[Run]:
@@ -159,7 +169,9 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
             if of == dataset and folds < FOLDS:
                 yield f"{dataset}: {MODELS[model]} on {folds} of {FOLDS} folds."
         sin, gin = best.get((dataset, "sin")), best.get((dataset, "gin"))
-        if sin and sin.paper:
+        if not run.metrics.get("classes", 1):
+            yield f"{dataset}: regression; instead of accuracies these are R² in percent."
+        if sin and sin.paper and quoted("SIN", dataset):
             mean, std = map(float, quoted("SIN", dataset).split("±"))
             off = sin.paper.mean - mean
             verdict = "within" if abs(off) <= std else "not within"
@@ -174,10 +186,22 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
             )
 
 
-def figures(records: list[Record], data: DataSets) -> "dict[str, Figure]":
+def measured(job: Job) -> Measured:
+    """Return what a run has: metrics, and curves over the epochs, or over rounds and costs."""
+    config = job.config
+    names = ("val", "val_test", "test", "loss", "train")
+    if config.kernel:
+        curves = dict.fromkeys(names[:3], len(config.kernel.rounds) * len(config.kernel.costs))
+    else:
+        curves = dict.fromkeys(names if config.whole else names[:2], config.train.epochs)
+    return Measured(("honest", "val", "given", "untested"), curves)
+
+
+def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw accuracy against the number of triangles, and the curves of the networks."""
     best = chosen(rows(records))
-    drawn = {"tu_triangles": _triangles(best)}
+    known = {key: row for key, row in best.items() if key[0] in SETS}
+    drawn = {"tu_triangles": _triangles(known)} if known else {}
     networks = {key: row for key, row in best.items() if key[1] in ("sin", "gin") and row.paper}
     if networks:
         drawn["tu_curves"] = _curves(networks)

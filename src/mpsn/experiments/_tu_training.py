@@ -1,5 +1,6 @@
 """Training classifiers on many splits of a data set at once."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,11 @@ from torch.nn.functional import cross_entropy
 
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
-from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches
+from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches, score
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
 from mpsn.nn.models import GIN, SIN
 from mpsn.training._capture import Capture
-from mpsn.training._device import seeded
+from mpsn.training._device import one_thread, seeded
 from mpsn.training._loop import fit
 
 SLACK = 64  # rows of padding at least, so that simplices of padding are spread out
@@ -38,6 +39,14 @@ class Settings:
     """Number of epochs after which the learning rate drops, again and again."""
     decay: float = 0.5
     """Factor by which it drops."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "decay_every"):
+            if getattr(self, name) < 1:
+                raise MPSNError(f"Expected {name} >= 1, got {getattr(self, name)}.")
+        for name in ("lr", "decay"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise MPSNError(f"Expected {name} > 0, got {getattr(self, name)}.")
 
 
 class Split(NamedTuple):
@@ -75,12 +84,13 @@ def train_folds(
     """Train one classifier per split with Adam and cross-entropy, many in one pass.
 
     On a GPU all are trained as one wide model on one wide batch (``experiments/_wide``), in steps
-    captured as CUDA graphs; on a CPU one after another, without any padding. On a CPU the same call
-    gives the same curves, bit for bit; on a GPU the order of sums varies.
+    captured as CUDA graphs; on a CPU one after another in one thread, without any padding. On a CPU
+    the same call gives the same curves, bit for bit, whatever the number of threads; on a GPU the
+    order of sums varies.
 
     Args:
         dataset: The complexes, with features.
-        y: Their classes, (N,) int64.
+        y: Their classes, (N,) int64, or numbers of variance 1 to regress, (N,) float32.
         splits: One per model.
         build: Makes the model for a split, after torch has been seeded with its seed.
         settings: How to train.
@@ -106,7 +116,7 @@ def train_folds(
     for members in groups.values():
         for at in range(0, len(members), most):
             some = members[at : at + most]
-            with seeded(seeds[some[0]], device):
+            with seeded(seeds[some[0]], device), one_thread(device):
                 run = _Pass(
                     data,
                     y,
@@ -215,6 +225,8 @@ class _Pass:
         """Return logits and losses of every model on its mini-batch."""
         logits = self.wide(self.data.gather(index, rows, self.padded))  # (M, B, classes)
         y = self.steps.y[index]
+        if y.is_floating_point():
+            return logits, (logits[..., 0] - y) ** 2
         losses = cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")
         return logits, losses.view(y.shape)
 
@@ -231,10 +243,10 @@ class _Pass:
         """Count the right answers of every model on complexes held out from it."""
         index = self.held_index
         logits = self.wide(self.data.gather(index, rows, self.padded))
-        right = (logits.argmax(-1) == self.steps.y[index]) & (index < self.none)
+        right = score(logits, self.steps.y[index]) * (index < self.none)
         test = self.is_test.gather(1, index)
-        self.right[0] += (right & ~test).sum(1)
-        self.right[1] += (right & test).sum(1)
+        self.right[0] += (right * ~test).sum(1)
+        self.right[1] += (right * test).sum(1)
 
 
 def _check(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -11,6 +12,8 @@ from mpsn.experiments._experiment import DataSets, Run, Table, by_row
 from mpsn.experiments._tu import EXPERIMENT, TUConfig
 from mpsn.experiments._tu_table import Score, stack
 from mpsn.training._config import ConfigError
+
+MOST = 10_000  # combinations, and values of settings that are counts
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,17 @@ class Grid:
     """Factor by which it drops."""
     layers: tuple[int, ...] = (3, 4)
     """Number of layers."""
+
+    def __post_init__(self) -> None:
+        sizes = {name: len(values) for name, values in asdict(self).items()}
+        if not 0 < prod(sizes.values()) <= MOST:
+            raise ConfigError(
+                f"Expected some values for all settings, in at most {MOST:,} combinations, got "
+                f"{sizes}."
+            )
+        for name in ("batch_size", "hidden", "decay_every", "layers"):
+            if (largest := max(getattr(self, name))) > MOST:
+                raise ConfigError(f"Expected {name} up to {MOST:,}, got {largest:.3g}.")
 
     def points(self, base: TUConfig) -> dict[str, TUConfig]:
         """Return all settings by name; what is not searched stays as in ``base``."""

@@ -1,7 +1,20 @@
-"""Lift graphs to complexes, and vertex features to simplices."""
+"""Lift graphs, images and volumes to complexes, and vertex features to cells."""
 
 from mpsn.lifting._coordinates import laplacian_coordinates
 from mpsn.lifting.clique import clique_complex, clique_complexes
+from mpsn.lifting.cube import cube_complex, cube_complexes
+from mpsn.lifting.cubical import cubical_complex
 from mpsn.lifting.features import lift_features
+from mpsn.lifting.ring import ring_complex, ring_complexes
 
-__all__ = ["clique_complex", "clique_complexes", "laplacian_coordinates", "lift_features"]
+__all__ = [
+    "clique_complex",
+    "clique_complexes",
+    "cube_complex",
+    "cube_complexes",
+    "cubical_complex",
+    "laplacian_coordinates",
+    "lift_features",
+    "ring_complex",
+    "ring_complexes",
+]

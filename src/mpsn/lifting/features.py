@@ -1,20 +1,20 @@
-"""Features of higher simplices, from those of their vertices."""
+"""Features of higher cells, from those of their vertices."""
 
-from typing import Literal
+from typing import Literal, TypeVar
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes import Complex, Incidence, SimplicialComplex
 from mpsn.errors import ComplexError
 
+C = TypeVar("C", bound=Complex)
 
-def lift_features(
-    K: SimplicialComplex, how: Literal["sum", "mean"] = "mean", max_dim: int | None = None
-) -> SimplicialComplex:
-    """Give every simplex without features the sum or mean of its vertices' features.
+
+def lift_features(K: C, how: Literal["sum", "mean"] = "mean", max_dim: int | None = None) -> C:
+    """Give every cell without features the sum or mean of its vertices' features.
 
     Args:
         K: A complex with vertex features.
         how: ``"sum"`` or ``"mean"``.
-        max_dim: Largest dimension to fill; dimensions without simplices get empty tensors (0, F).
+        max_dim: Largest dimension to fill; dimensions without cells get empty tensors (0, F).
             Defaults to the dimension of the complex.
 
     Example:
@@ -36,9 +36,19 @@ def lift_features(
     x = list(K.x) + [None] * (top + 1 - len(K.x))
     for k in range(1, top + 1):
         if x[k] is None:
-            vertices = K.simplices(k)
-            total = vertex[vertices[:, 0]]
-            for column in range(1, k + 1):
-                total = total + vertex[vertices[:, column]]  # (n_k, F)
-            x[k] = total / (k + 1) if how == "mean" else total
+            x[k] = vertices(K, k).boundary(vertex, reduce=how)  # (n_k, F)
     return K.replace(x=x)
+
+
+def vertices(K: Complex, k: int) -> Incidence:
+    """Return the unsigned incidence between the k-cells and their vertices.
+
+    Example:
+        >>> from mpsn.lifting.features import vertices
+        >>> vertices(SimplicialComplex.from_simplices([[0, 1, 2]]), 2)
+        Incidence(cells=1, count=3, width=3)
+    """
+    if isinstance(K, SimplicialComplex):
+        return Incidence._trusted(K.simplices(k).reshape(-1), K.num_nodes, k + 1)
+    index, ptr = K.cells(k)
+    return Incidence._trusted(index, K.num_nodes, None, ptr)

@@ -2,6 +2,7 @@
 
 from mpsn.nn import functional, models
 from mpsn.nn.conv import (
+    CINConv,
     LinearMPSNConv,
     MPSNConv,
     OrientedConv,
@@ -14,6 +15,7 @@ from mpsn.nn.populate import Populate
 from mpsn.nn.readout import ComplexReadout, Even, jump, pool
 
 __all__ = [
+    "CINConv",
     "ComplexReadout",
     "Even",
     "LinearMPSNConv",

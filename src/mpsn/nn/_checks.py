@@ -92,22 +92,28 @@ def cochain(K: Complex, k: int, xs: Sequence[Tensor | None], width: int, like: T
     """Return the features of dimension k in a list, see :func:`cochains`."""
     x = xs[k] if k < len(xs) else None
     if x is None:
-        if K.count(k):
+        if K.count(k) and width:
             raise LayerError(
                 f"Expected features of the {K.count(k)} {k}-cells, got none; lift those "
                 f"of the vertices with mpsn.lift_features or mpsn.nn.Populate."
             )
-        x = next((given[:0] for given in xs if given is not None), like.new_zeros((0, width)))
+        given = next((given for given in xs if given is not None), like)
+        x = given.new_zeros((K.count(k), *given.shape[1:-1], width))
     check_cochain(K, k, x, width, like)
     return x
 
 
 def cochains(
-    K: Complex, xs: Sequence[Tensor | None], max_dim: int, width: int, like: Tensor
+    K: Complex,
+    xs: Sequence[Tensor | None],
+    max_dim: int,
+    width: int | Sequence[int],
+    like: Tensor,
 ) -> list[Tensor]:
     """Return features of dimension 0, ..., max_dim, of the type and on the device of ``like``.
 
-    Features may be None or missing in ``xs`` where there are no cells; they are empty then.
+    Features may be None or missing in ``xs`` where there are no cells, or where the ``width``, one
+    for all dimensions or one for each, is 0; they are empty then.
     """
     check_complex(K)
     check_list(xs)
@@ -116,10 +122,11 @@ def cochains(
             f"Expected features of dimensions 0 to {max_dim}, got {len(xs)} tensors; "
             f"pass xs[:{max_dim + 1}], or raise max_dim."
         )
-    out = [cochain(K, k, xs, width, like) for k in range(max_dim + 1)]
-    if any(x.shape[1:] != out[0].shape[1:] for x in out):
+    widths = width if isinstance(width, Sequence) else [width] * (max_dim + 1)
+    out = [cochain(K, k, xs, n, like) for k, n in enumerate(widths)]
+    if any(x.shape[1:-1] != out[0].shape[1:-1] for x in out):
         raise LayerError(
-            f"Expected the same F, or B and F, in the features (n, F) or (n, B, F) of all "
-            f"dimensions, got {', '.join(str(tuple(x.shape)) for x in out)}."
+            f"Expected features (n, F), or (n, B, F) of the same B, in all dimensions, got "
+            f"{', '.join(str(tuple(x.shape)) for x in out)}."
         )
     return out

@@ -1,9 +1,10 @@
-"""Learned features for higher simplices, from those of the vertices."""
+"""Learned features for higher cells, from those of the vertices."""
 
 import torch
 from torch import Tensor
 
 from mpsn.complexes.complex import Complex
+from mpsn.lifting.features import vertices
 from mpsn.nn._checks import check_cochain, check_least
 
 
@@ -12,8 +13,9 @@ class Populate(torch.nn.Module):
 
     .. math:: h_\sigma = W_k \sum_{v \in \sigma} h_v \qquad (\dim \sigma = k \geq 1)
 
-    Vertices keep their features. Sums are computed along faces: every vertex of a k-simplex lies in
-    k of its k+1 faces. See :func:`mpsn.lift_features` for lifts without parameters.
+    Vertices keep their features. Sums are computed along faces: every vertex of a simplex, a cube
+    or a polygon of dimension k lies in k of its faces. See :func:`mpsn.lift_features` for lifts
+    without parameters.
 
     Args:
         in_channels: Width F of the vertex features and of the computed features.
@@ -41,7 +43,11 @@ class Populate(torch.nn.Module):
         check_cochain(K, 0, x, self.in_channels, next(self.parameters(), x))
         out, total = [x], x
         for k, weight in enumerate(self.weights, start=1):
-            total = K.incidence(k).boundary(total) / k  # (n_k, F), sums over vertices
+            B = K.incidence(k)
+            if k < 3 or B.width is not None:
+                total = B.boundary(total) / k  # (n_k, F), sums over vertices
+            else:
+                total = vertices(K, k).boundary(x)
             out.append(weight(total))
         return out
 

@@ -2,27 +2,31 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import networkx as nx
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
+from mpsn.complexes import CellComplex, CubicalComplex, Incidence, SimplicialComplex
+from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
-from mpsn.lifting import clique_complex
+from mpsn.lifting import clique_complex, cubical_complex, ring_complex
 
-Layer = Callable[[SimplicialComplex, Any], Any]
-Change = dict[int, Tensor]  # per dimension: an order of the simplices, or which ones to flip
+Layer = Callable[[Any, Any], Any]
+Kind = Literal["simplicial", "cell", "cubical"]
+Change = dict[int, Tensor]  # per dimension: an order of the cells, or which ones to flip
 
 
 def assert_permutation_equivariant(
     layer: Layer,
-    complexes: Sequence[SimplicialComplex] | None = None,
+    complexes: Sequence[Complex] | None = None,
     *,
     in_channels: int | None = None,
     dim: int | None = None,
     max_dim: int | None = None,
+    kind: Kind = "simplicial",
     seed: int = 0,
 ) -> None:
     r"""Assert permutation equivariance, :math:`f(PH, PBP^\top) = P f(H, B)` (Theorem 13).
@@ -37,6 +41,8 @@ def assert_permutation_equivariant(
         dim: The one dimension it acts on. Defaults to ``layer.dim``, if it has one.
         max_dim: Largest dimension it takes. Defaults to ``layer.max_dim``, or else to the dimension
             of the complex.
+        kind: The kind of the small complexes, ``"simplicial"``, ``"cell"`` or ``"cubical"``.
+            Defaults to ``"simplicial"``.
         seed: Seed of features and permutations.
 
     Raises:
@@ -47,18 +53,19 @@ def assert_permutation_equivariant(
         >>> assert_permutation_equivariant(mpsn.nn.SINConv(4, 4, max_dim=2))
     """
     trial = _Trial(layer, in_channels, dim, max_dim, seed)
-    for K in trial.complexes(complexes):
+    for K in trial.complexes(complexes, kind):
         order = {k: _permutation(n, trial.generator) for k, n in enumerate(K.counts)}
         trial.run(K, K.permute(order), "order", order, "f(PH, PBPᵀ) = P f(H, B)")
 
 
 def assert_orientation_equivariant(
     layer: Layer,
-    complexes: Sequence[SimplicialComplex] | None = None,
+    complexes: Sequence[Complex] | None = None,
     *,
     in_channels: int | None = None,
     dim: int | None = None,
     max_dim: int | None = None,
+    kind: Kind = "simplicial",
     seed: int = 0,
 ) -> None:
     r"""Assert orientation equivariance, :math:`f(TH, TBT) = T f(H, B)` (Theorem 14).
@@ -70,18 +77,19 @@ def assert_orientation_equivariant(
         >>> assert_orientation_equivariant(mpsn.nn.OrientedConv(4, 4, act="tanh"))
     """
     trial = _Trial(layer, in_channels, dim, max_dim, seed)
-    for K in trial.complexes(complexes):
+    for K in trial.complexes(complexes, kind):
         flips = _flips(K, trial.generator)
         trial.run(K, K.flip(flips), "flips", flips, "f(TH, TBT) = T f(H, B)")
 
 
 def assert_orientation_invariant(
     model: Layer,
-    complexes: Sequence[SimplicialComplex] | None = None,
+    complexes: Sequence[Complex] | None = None,
     *,
     in_channels: int | None = None,
     dim: int | None = None,
     max_dim: int | None = None,
+    kind: Kind = "simplicial",
     seed: int = 0,
 ) -> None:
     r"""Assert orientation invariance, :math:`f(TH, TBT) = f(H, B)`.
@@ -94,7 +102,7 @@ def assert_orientation_invariant(
         >>> assert_orientation_invariant(lambda K, h: h.abs().sum(0), in_channels=2, dim=1)
     """
     trial = _Trial(model, in_channels, dim, max_dim, seed)
-    for K in trial.complexes(complexes):
+    for K in trial.complexes(complexes, kind):
         flips = _flips(K, trial.generator)
         trial.run(K, K.flip(flips), "flips", flips, "f(TH, TBT) = f(H, B)", invariant=True)
 
@@ -119,16 +127,16 @@ class _Trial:
             self.layer = copy.deepcopy(layer).double().eval()
         self.generator = torch.Generator().manual_seed(seed)
 
-    def complexes(self, given: Sequence[SimplicialComplex] | None) -> Sequence[SimplicialComplex]:
+    def complexes(self, given: Sequence[Complex] | None, kind: Kind) -> Sequence[Complex]:
         """Return the complexes to test the layer on."""
         if given is not None and not given:
             raise LayerError("Expected complexes to try the layer on, got none.")
-        return given or _small_complexes(max(self.dim or 0, self.max_dim or 0))
+        return given or _small_complexes(max(self.dim or 0, self.max_dim or 0), kind)
 
     def run(
         self,
-        K: SimplicialComplex,
-        changed: SimplicialComplex,
+        K: Complex,
+        changed: Complex,
         what: Literal["order", "flips"],
         change: Change,
         law: str,
@@ -146,7 +154,7 @@ class _Trial:
             if not invariant:
                 if right.dim() == 0 or len(right) != K.count(k):
                     raise AssertionError(
-                        f"Expected one row for each of the {K.count(k)} {k}-simplices of {K!r}, "
+                        f"Expected one row for each of the {K.count(k)} {k}-cells of {K!r}, "
                         f"got {tuple(right.shape)}."
                     )
                 right = move(right, k, change)
@@ -167,7 +175,7 @@ class _Trial:
                 f"where {where}."
             )
 
-    def _call(self, K: SimplicialComplex, xs: list[Tensor]) -> list[tuple[int, Tensor]]:
+    def _call(self, K: Complex, xs: list[Tensor]) -> list[tuple[int, Tensor]]:
         """Return the outputs with their dimensions."""
         xs = [x.clone() for x in xs]  # which the layer may overwrite
         with torch.no_grad():
@@ -186,7 +194,7 @@ def _permuted(x: Tensor, k: int, order: Change) -> Tensor:
     return x[order[k]] if k in order else x
 
 
-def _flips(K: SimplicialComplex, generator: torch.Generator) -> Change:
+def _flips(K: Complex, generator: torch.Generator) -> Change:
     flips = {k: torch.rand(K.count(k), generator=generator) < 0.5 for k in range(1, K.dim + 1)}
     for flip in flips.values():
         flip[0] = True  # at least one
@@ -199,19 +207,25 @@ def _flipped(x: Tensor, k: int, flips: Change) -> Tensor:
     return torch.where(flips[k].view(-1, *(1,) * (x.dim() - 1)), -x, x)
 
 
-def _code(K: SimplicialComplex) -> str:
+def _code(K: Complex) -> str:
     """Return code that builds the complex, with its rows, signs and features."""
     if K.num_complexes != 1:
         return f"mpsn.collate([{', '.join(map(_code, K.to_list()))}])"
-    simplices = K.to_simplices()
-    tables = [K.faces(k) for k in range(1, K.dim + 1)]
-    signs = [K.orientation(k) for k in range(K.dim + 1)]
-    bare = SimplicialComplex(K.num_nodes, tables, orientation=signs)
-    code = f"SimplicialComplex.from_simplices({simplices})"
-    if bare != SimplicialComplex.from_simplices(simplices):
-        flips = {k: (signs[k] < 0).tolist() for k in range(1, len(signs))}
-        masks = ", ".join(f"{k}: torch.tensor({flip})" for k, flip in flips.items())
-        code = f"SimplicialComplex({K.num_nodes}, {[table.tolist() for table in tables]})"
+    flips = {k: K.orientation(k) < 0 for k in range(1, K.dim + 1)}
+    bare = K.bare().flip(flips)  # in the default orientation
+    incidences = [bare.incidence(k) for k in flips]
+    rows = [_rows(B, B.face) for B in incidences]
+    signs = [_rows(B, B.signs) for B in incidences]
+    code = f"mpsn.CellComplex.from_boundaries({K.num_nodes}, {rows}, {signs})"
+    if isinstance(K, CubicalComplex):
+        code = f"mpsn.CubicalComplex({K.num_nodes}, {rows})"
+    if isinstance(K, SimplicialComplex):
+        simplices = K.to_simplices()
+        code = f"SimplicialComplex.from_simplices({simplices})"
+        if bare != SimplicialComplex.from_simplices(simplices):
+            code = f"SimplicialComplex({K.num_nodes}, {rows})"
+    if any(bool(flip.any()) for flip in flips.values()):
+        masks = ", ".join(f"{k}: torch.tensor({flip.tolist()})" for k, flip in flips.items())
         code += f".flip({{{masks}}})"
     if any(x is not None for x in K.x):
         xs = (x if x is None else f"torch.tensor({x.tolist()}, dtype={x.dtype})" for x in K.x)
@@ -219,13 +233,23 @@ def _code(K: SimplicialComplex) -> str:
     return code
 
 
-def _small_complexes(dim: int) -> list[SimplicialComplex]:
+def _rows(B: Incidence, entries: Tensor) -> list[list[int]]:
+    return [entries[start:end].tolist() for start, end in pairwise(B.offsets.tolist())]
+
+
+def _small_complexes(dim: int, kind: Kind) -> Sequence[Complex]:
     """Return small complexes, simplest first, so that counterexamples are readable.
 
-    The last but one has several simplices of dimension ``dim`` and one above.
+    The last but one has several cells of dimension ``dim`` and one above.
     """
+    if kind == "cubical":
+        shapes = [(1,), (3,), (1, 1), (1, 2), (2, 2, 1), (1,) * (dim + 1)]
+        grids = [cubical_complex(torch.ones(shape)).bare() for shape in shapes]
+        ring = torch.arange(9).view(3, 3) != 4
+        hole = cubical_complex(torch.ones(3, 3), mask=ring).bare()
+        return [CubicalComplex(0), CubicalComplex(2), *grids, hole]
     build = SimplicialComplex.from_simplices
-    return [
+    simplicial = [
         build([], 0),
         build([], 2),
         build([[0, 1]]),
@@ -235,4 +259,16 @@ def _small_complexes(dim: int) -> list[SimplicialComplex]:
         build([[0, 1, 2, 3], [2, 3, 4], [4, 5]]),
         build([range(dim + 2)]),
         clique_complex(nx.gnp_random_graph(9, 0.6, seed=1), max_dim=None),
+    ]
+    if kind == "simplicial":
+        return simplicial
+    tail = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [4, 5]]
+    theta = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [4, 2]]  # three squares, each pair shares two
+    polygons = CellComplex.from_boundaries
+    return [
+        *map(CellComplex.from_complex, simplicial[:4]),
+        polygons(6, [tail, [[0, 1, 2, 3, 4]]]),
+        polygons(5, [theta, [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 1, 0]]]),
+        *map(CellComplex.from_complex, simplicial[6:8]),
+        ring_complex(nx.gnp_random_graph(9, 0.4, seed=1), max_ring=6, max_dim=None),
     ]

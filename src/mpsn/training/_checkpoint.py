@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from mpsn import __version__
-from mpsn._io import atomic_write, read_arrays
+from mpsn._io import atomic_write, read_arrays, read_json
 from mpsn.errors import UNREADABLE, FileError, MPSNError, TooLargeError
 
-FORMAT = 1
+FORMAT = 2
 MAX_BYTES = 1 << 30  # of the arrays in a model
 TYPES = {"bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"}
 
@@ -48,7 +48,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
         raise FileError(f"Expected a model file at {path}, found none.")
     try:
         arrays = read_arrays(path, MAX_BYTES)
-        meta = json.loads(str(arrays.pop("meta", "")), parse_constant=_refuse)
+        meta = read_json(str(arrays.pop("meta", "")))
     except TooLargeError:
         raise
     except UNREADABLE as error:
@@ -58,8 +58,13 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
         raise damaged(path, "its config is of another kind")
     if meta["format"] > FORMAT:
         raise FileError(
-            f"Expected a model of format {FORMAT} or older in {path}, got format {meta['format']}, "
+            f"Expected a model of format {FORMAT} in {path}, got format {meta['format']}, "
             f"written by mpsn {meta['mpsn']:.20}; update mpsn to read it."
+        )
+    if meta["format"] < FORMAT:
+        raise FileError(
+            f"Expected a model of format {FORMAT} in {path}, got the older format "
+            f"{meta['format']}, written by mpsn {meta['mpsn']:.20}; fit it again."
         )
     tensors = {}
     for name, array in arrays.items():
@@ -79,10 +84,6 @@ def damaged(path: str | os.PathLike[str], reason: object) -> FileError:
     )
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} in its config")
-
-
 def adopt_weights(model: torch.nn.Module, tensors: dict[str, Tensor]) -> None:
     """Give a model on the meta device its weights, which must fit exactly."""
     wanted = model.state_dict()
@@ -95,5 +96,7 @@ def adopt_weights(model: torch.nn.Module, tensors: dict[str, Tensor]) -> None:
                 f"expected {name} of shape {tuple(wanted[name].shape)} and {wanted[name].dtype}, "
                 f"got {tuple(tensor.shape)} and {tensor.dtype}"
             )
+        if name.endswith("running_var") and bool((tensor < 0).any()):
+            raise FileError(f"expected variances from 0 on, got a negative one in {name}")
     model.load_state_dict(tensors, assign=True)
     model.eval()

@@ -24,7 +24,7 @@ def load(kind: Callable[..., T], path: Path) -> T:
     """Read settings from a TOML file; those left out keep their defaults."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FileError(f"Expected a TOML file at {path}, got {error}.") from error
     return build(kind, values, str(path))
 
@@ -66,7 +66,7 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         return _one_of(inner, value, where)
     if origin is Literal and value in inner:
         return value
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) < 1e300:
         return float(value)
     if isinstance(value, dict):
         if dataclasses.is_dataclass(kind):

@@ -1,5 +1,6 @@
 """Where to compute, and what random numbers to draw there."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +11,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from mpsn.errors import MPSNError
+
+_SEEDING = threading.RLock()
 
 
 def pick_device(name: str | torch.device = "auto") -> torch.device:
@@ -30,10 +33,29 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch inside the block, and restore its random state afterwards."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    """Seed torch inside the block, and restore its random state afterwards.
+
+    Torch has one generator for all threads: only one of them is in such a block at a time.
+    """
+    cuda = device.type == "cuda"
+    with _SEEDING, torch.random.fork_rng([device] if cuda else []):
+        torch.default_generator.manual_seed(seed)
+        if cuda:  # and no other GPU, whose state is not restored
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
         yield
+
+
+@contextmanager
+def one_thread(device: torch.device) -> Iterator[None]:
+    """Compute in one thread on a CPU inside the block: sums depend on how they are divided."""
+    threads = torch.get_num_threads()
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class OwnRandomness(TorchFunctionMode):

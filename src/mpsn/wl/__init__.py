@@ -35,12 +35,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("SWLKernel", "WLKernel"):  # only these need scikit-learn
+    if name not in ("SWLKernel", "WLKernel"):  # only these take the time to load scikit-learn
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        from mpsn.wl import _kernels
-    except ImportError as error:
-        raise ImportError(
-            f"Expected scikit-learn for mpsn.wl.{name}; run pip install 'mpsn[sklearn]'."
-        ) from error
+    from mpsn.wl import _kernels
+
     return getattr(_kernels, name)

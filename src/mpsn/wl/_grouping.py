@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
+from mpsn.complexes._sparse import ranges
 from mpsn.wl import _segments_cpu as segments_cpu
 
 
@@ -15,6 +17,20 @@ class Multisets(NamedTuple):
 
     ptr: Tensor
     codes: Tensor
+
+
+class Distinct(NamedTuple):
+    """The signatures of receivers: ``ids`` says which each has; ``which`` lists one per group."""
+
+    ids: Tensor
+    own: Tensor
+    multisets: Sequence[Multisets]
+    which: Tensor
+
+    @property
+    def keys(self) -> list[bytes]:
+        """The whole signatures as bytes."""
+        return signature_keys(self.own, self.multisets, self.which)
 
 
 class Groups(NamedTuple):
@@ -63,6 +79,33 @@ def group(
             _compare(first[ids], ids, ptr, codes, differs)
     groups = Groups(ids, first)
     return _split(groups, differs, own, multisets) if bool(differs.any()) else groups
+
+
+def distinct(own: Tensor, multisets: Sequence[Multisets], trim: bool = False) -> Distinct:
+    """Find the distinct signatures; with ``trim``, forget all others."""
+    ids, first = group(own, multisets)
+    if not trim:
+        return Distinct(ids, own, multisets, first)
+    kept = []
+    for ptr, codes in multisets:
+        sizes = ptr.diff()[first]
+        kept.append(Multisets(pad(sizes.cumsum(0), (1, 0)), codes[ranges(ptr[first], sizes)[1]]))
+    return Distinct(ids, own[first], kept, torch.arange(len(first), device=own.device))
+
+
+def merge(parts: Sequence[Distinct]) -> Distinct:
+    """Join the signatures of receivers that were grouped in parts."""
+    if len(parts) == 1:
+        return parts[0]
+    multisets = []
+    for same in zip(*(part.multisets for part in parts), strict=True):
+        sizes = torch.cat([ptr.diff() for ptr, _ in same])
+        codes = torch.cat([codes for _, codes in same])
+        multisets.append(Multisets(pad(sizes.cumsum(0), (1, 0)), codes))
+    found = distinct(torch.cat([part.own for part in parts]), multisets)
+    renamed = torch.split(found.ids, [len(part.own) for part in parts])
+    ids = [names[part.ids] for names, part in zip(renamed, parts, strict=True)]
+    return found._replace(ids=torch.cat(ids))
 
 
 def signature_keys(own: Tensor, multisets: Sequence[Multisets], which: Tensor) -> list[bytes]:

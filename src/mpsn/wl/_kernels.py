@@ -10,11 +10,10 @@ import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mpsn.complexes._graphs import as_graph
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError
-from mpsn.lifting import clique_complexes
-from mpsn.wl._inputs import bare
+from mpsn.lifting._named import Lift, as_lift
+from mpsn.wl._inputs import bare, common_attributes, vertex_features
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement
 from mpsn.wl._vertices import wl
@@ -74,7 +73,7 @@ class WLKernel(_ColorCounts):
     Args:
         rounds: Number of rounds; None to run until the graphs of the fit are stable.
         initial: "uniform" to start all vertices with one color, "features" to start with their
-            rows of x.
+            rows of x, or with the attributes that all vertices of all networkx graphs have.
 
     Example:
         >>> features = mpsn.wl.WLKernel(rounds=1).fit_transform([nx.path_graph(3)])
@@ -93,26 +92,31 @@ class WLKernel(_ColorCounts):
             raise ColoringError(f"Expected 'uniform' or 'features', got {self.initial!r}.")
         colors = None
         if self.initial == "features":
-            colors = [as_graph(graph).x for graph in graphs]
+            if not len(palette):  # a fit
+                self.attributes_ = common_attributes(graphs)
+            colors = [vertex_features(graph, self.attributes_) for graph in graphs]
             if any(rows is None for rows in colors):
                 raise ColoringError(
-                    "Expected vertex features x in all graphs, got a graph without; "
-                    "use initial='uniform'."
+                    "Expected vertex features x, or attributes of all vertices, in all graphs, got "
+                    "a graph without; use initial='uniform'."
                 )
         return wl(graphs, colors, rounds=rounds, palette=palette)
 
 
 class SWLKernel(_ColorCounts):
-    """Simplicial Weisfeiler-Lehman features: the number of simplices of each color, in all rounds.
+    """Simplicial Weisfeiler-Lehman features: the number of cells of each color, in all rounds.
 
-    Graphs are lifted to their clique complexes. Colors not seen in fitting are counted in one extra
-    column per round and dimension; these columns come last.
+    Graphs are lifted to their clique complexes, or by another lift. Colors not seen in fitting are
+    counted in one extra column per round and dimension; these columns come last.
 
     Args:
         rounds: Number of rounds; None to run until the graphs of the fit are stable.
-        max_dim: Largest dimension of the clique complexes; None for all cliques.
+        max_dim: Largest dimension of cliques; None for all of them.
         adjacencies: As for :func:`mpsn.wl.swl`.
         initial: As for :func:`mpsn.wl.swl`.
+        lift: "cliques"; "rings", with chordless cycles as 2-cells; "cliques+rings", with cliques of
+            four and more vertices as well; "cubes"; or a function from a graph to a complex.
+        max_ring: Largest number of vertices of a ring.
 
     Example:
         >>> from sklearn.pipeline import make_pipeline
@@ -129,15 +133,19 @@ class SWLKernel(_ColorCounts):
         max_dim: int | None = 2,
         adjacencies: Sequence[Kind] = ("boundary", "upper"),
         initial: Literal["dimension", "features"] = "dimension",
+        lift: Lift = "cliques",
+        max_ring: int = 6,
     ) -> None:
         self.rounds = rounds
         self.max_dim = max_dim
         self.adjacencies = adjacencies
         self.initial = initial
+        self.lift = lift
+        self.max_ring = max_ring
 
     def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
         plain = graphs if self.initial == "features" else bare(graphs)
-        complexes = clique_complexes(plain, self.max_dim)
+        complexes = as_lift(self.lift, self.max_dim, self.max_ring)(plain)
         return swl(
             complexes, self.adjacencies, initial=self.initial, rounds=rounds, palette=palette
         )

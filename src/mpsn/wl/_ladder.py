@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError, TooLargeError, did_you_mean
-from mpsn.lifting import clique_complexes
+from mpsn.lifting._named import Name, as_lift
 from mpsn.wl._inputs import bare, read
 from mpsn.wl._isomorphism import isomorphic, isomorphism_classes, partition
 from mpsn.wl._refinement import Refinement
@@ -18,22 +18,33 @@ from mpsn.wl.simplices import swl
 
 SMALL = 100  # largest number of vertices for an exact isomorphism check
 
-Test = Callable[[Sequence[object], int | None], Refinement]
+Test = Callable[[Sequence[object], int | None, int], Refinement]  # graphs, max_dim, max_ring
 T = TypeVar("T")
 
 
-def _swl(*adjacencies: Kind) -> Test:
-    return lambda graphs, max_dim: swl(clique_complexes(bare(graphs), max_dim), adjacencies)
+def _swl(
+    lift: Name = "cliques", adjacencies: Sequence[Kind] = ("boundary", "upper"), marks: int = 0
+) -> Test:
+    return lambda graphs, max_dim, max_ring: swl(
+        as_lift(lift, max_dim, max_ring)(bare(graphs)), adjacencies, marks=marks
+    )
 
 
 TESTS: dict[str, Test] = {
-    "wl": lambda graphs, _: wl(graphs),
-    "2-wl": lambda graphs, _: kwl(graphs, 2),
-    "3-wl": lambda graphs, _: kwl(graphs, 3),
-    "2-fwl": lambda graphs, _: kfwl(graphs, 2),
-    "3-fwl": lambda graphs, _: kfwl(graphs, 3),
-    "swl": _swl("boundary", "upper"),
-    "swl-all": _swl(*ADJACENCIES),
+    "wl": lambda graphs, *_: wl(graphs),
+    "2-wl": lambda graphs, *_: kwl(graphs, 2),
+    "3-wl": lambda graphs, *_: kwl(graphs, 3),
+    "2-fwl": lambda graphs, *_: kfwl(graphs, 2),
+    "3-fwl": lambda graphs, *_: kfwl(graphs, 3),
+    "swl": _swl(),
+    "swl-all": _swl(adjacencies=tuple(ADJACENCIES)),
+    "rings": _swl("rings"),
+    "cliques+rings": _swl("cliques+rings"),
+    "cubes": _swl("cubes"),
+    "marked-wl": lambda graphs, *_: _swl(marks=1)(graphs, 1, 3),
+    "marked-swl": _swl(marks=1),
+    "marked-rings": _swl("rings", marks=1),
+    "marked-cliques+rings": _swl("cliques+rings", marks=1),
 }
 
 LADDER = ("wl", "2-wl", "3-wl", "2-fwl", "swl")  # at most n^3 steps per round on graphs
@@ -50,7 +61,8 @@ class Verdict:
         test: Name of the test.
         distinguished: Whether the test distinguishes them; None if it was too large to run.
         round: The first round in which their histograms differ; 0 is before any refinement.
-        dim: The lowest dimension in which they differ in that round; None for tests on tuples.
+        dim: The lowest dimension in which they differ in that round; None for tests on tuples and
+            for marked refinement.
         note: Why the test was not run.
     """
 
@@ -81,12 +93,13 @@ class Comparison:
         return iter(self.verdicts)
 
     def __str__(self) -> str:
-        lines = [f"{'test':<8} {'verdict':<17} round  dim"]
+        wide = max([8, *(len(v.test) for v in self.verdicts)])
+        lines = [f"{'test':<{wide}} {'verdict':<17} round  dim"]
         for v in self.verdicts:
             cells = ["-" if cell is None else str(cell) for cell in (v.round, v.dim)]
-            row = f"{v.test:<8} {VERDICTS[v.distinguished]:<17} {cells[0]:<6} {cells[1]:<4}{v.note}"
-            lines.append(row.rstrip())
-        return "\n".join([*lines, f"truth    {TRUTHS[self.isomorphic]}"])
+            row = f"{v.test:<{wide}} {VERDICTS[v.distinguished]:<17} {cells[0]:<6} {cells[1]:<4}"
+            lines.append((row + v.note).rstrip())
+        return "\n".join([*lines, f"{'truth':<{wide}} {TRUTHS[self.isomorphic]}"])
 
 
 @dataclass(frozen=True)
@@ -115,7 +128,12 @@ class Classes:
 
 
 def compare(
-    G: object, H: object, tests: Sequence[str] = LADDER, *, max_dim: int | None = None
+    G: object,
+    H: object,
+    tests: Sequence[str] = LADDER,
+    *,
+    max_dim: int | None = None,
+    max_ring: int = 6,
 ) -> Comparison:
     """Find out which tests distinguish two graphs, and in which round and dimension.
 
@@ -124,8 +142,12 @@ def compare(
         H: Another one.
         tests: Names of tests: "wl"; "2-wl" and "3-wl" (oblivious); "2-fwl" and "3-fwl" (folklore:
             2-FWL = 3-WL); "swl" (boundary and upper adjacencies) and "swl-all" (all four) on clique
-            complexes. Defaults to all but "3-fwl" and "swl-all".
-        max_dim: Largest dimension of the clique complexes. Defaults to that of the largest clique.
+            complexes; "rings", "cliques+rings" and "cubes", which are SWL on complexes with rings
+            as 2-cells, or squares, cubes, ...; and marked refinement, "marked-wl" on the graph
+            alone, "marked-swl", "marked-rings" and "marked-cliques+rings". Defaults to "wl",
+            "2-wl", "3-wl", "2-fwl" and "swl".
+        max_dim: Largest dimension of cliques and cubes. Defaults to that of the largest.
+        max_ring: Largest number of vertices of a ring. Defaults to 6.
 
     Example:
         >>> hexagon, triangles = nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)
@@ -136,55 +158,61 @@ def compare(
         swl      distinguished     0      2
         truth    not isomorphic
     """
-    check_tests(tests, max_dim)
+    check_tests(tests, max_dim, max_ring)
     read([G, H])
-    verdicts = tuple(_verdict(test, [G, H], max_dim) for test in tests)
+    verdicts = tuple(_verdict(test, [G, H], max_dim, max_ring) for test in tests)
     return Comparison(verdicts, _if_small([G, H], lambda: isomorphic(G, H)))
 
 
 def equivalence_classes(
-    graphs: Sequence[object], test: str = "swl", *, max_dim: int | None = None
+    graphs: Sequence[object],
+    test: str = "swl",
+    *,
+    max_dim: int | None = None,
+    max_ring: int = 6,
 ) -> Classes:
     """Group graphs that a test cannot distinguish, and those that are isomorphic.
 
     Args:
         graphs: Graphs of any type that :func:`mpsn.clique_complex` takes.
         test: Name of a test, as for :func:`compare`.
-        max_dim: Largest dimension of the clique complexes. Defaults to that of the largest clique.
+        max_dim: Largest dimension of cliques. Defaults to that of the largest clique.
+        max_ring: Largest number of vertices of a ring. Defaults to 6.
 
     Example:
         >>> graphs = [nx.path_graph(3), nx.star_graph(2), nx.cycle_graph(3)]
         >>> mpsn.wl.equivalence_classes(graphs, "wl").groups
         [[0, 1], [2]]
     """
-    check_tests([test], max_dim)
+    check_tests([test], max_dim, max_ring)
     if not graphs:
         return Classes(test, [], graphs)
-    labels = TESTS[test](graphs, max_dim).classes().tolist()
+    labels = TESTS[test](graphs, max_dim, max_ring).classes().tolist()
     return Classes(test, list(partition(labels)), graphs)
 
 
-def check_tests(tests: Sequence[str], max_dim: int | None) -> None:
-    """Refuse unknown tests, and a bad dimension even if no test uses it."""
+def check_tests(tests: Sequence[str], max_dim: int | None, max_ring: int) -> None:
+    """Refuse unknown tests, and bad sizes even if no test uses them."""
     unknown = [test for test in tests if test not in TESTS]
     if unknown or isinstance(tests, str):
         got = tests if isinstance(tests, str) else ", ".join(map(str, unknown))
         raise ColoringError(
             f"Expected tests among {', '.join(TESTS)}, got {got}.{did_you_mean(got, TESTS)}"
         )
-    clique_complexes([], max_dim)
+    as_lift("cliques+rings", max_dim, max_ring)([])
 
 
-def _verdict(test: str, graphs: list[object], max_dim: int | None) -> Verdict:
+def _verdict(test: str, graphs: list[object], max_dim: int | None, max_ring: int) -> Verdict:
     try:
-        result = TESTS[test](graphs, max_dim)
+        result = TESTS[test](graphs, max_dim, max_ring)
     except TooLargeError as error:
         return Verdict(test, None, note=str(error))
     for turn in range(result.rounds + 1):
         for k in range(len(result.ptr)):
             one, two = result.classes(turn, k).tolist()
             if one != two:
-                return Verdict(test, True, turn, None if test[0].isdigit() else k)
+                tuples = test[0].isdigit() or test.startswith("marked")
+                return Verdict(test, True, turn, None if tuples else k)
     return Verdict(test, False)
 
 

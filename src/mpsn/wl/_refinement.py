@@ -1,7 +1,7 @@
 """Color refinement to a stable coloring, for any test, and its result."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,28 +11,29 @@ from torch import Tensor
 
 from mpsn.complexes._memory import available_memory
 from mpsn.errors import ColoringError, TooLargeError
-from mpsn.wl._grouping import Multisets, group, signature_keys
+from mpsn.wl._grouping import Distinct, Multisets, distinct, group, merge
 from mpsn.wl._inputs import Initial
 from mpsn.wl._palette import Palette
 
 Colors = tuple[Tensor, ...]
 Histogram = tuple[dict[int, int], ...]
-Signatures = Callable[[int, Colors, "Painter"], tuple[Tensor, Sequence[Multisets]]]
+Signatures = Callable[[Colors, "Painter"], Iterable[tuple[Tensor, Sequence[Multisets]]]]
 
 
 @dataclass(frozen=True, repr=False)
 class Refinement:
     """Result of a test, for all complexes (or graphs) that were refined together.
 
-    Two simplices of the same dimension have the same color in a round exactly if the test cannot
+    Two cells of the same dimension have the same color in a round exactly if the test cannot
     distinguish them in that round; colors of different rounds or dimensions are different numbers.
-    Without a palette the numbers do not depend on the order or names of the simplices.
+    Without a palette the numbers do not depend on the order or names of the cells.
 
     Attributes:
         test: Name of the test.
         colors: ``colors[t][k]``, (n_k,) int64, for rounds t = 0, ..., ``rounds``. Tests on vertices
-            or vertex tuples have only k = 0.
-        ptr: ``ptr[k]``, (num_complexes + 1,): where the k-simplices of each complex start.
+            or vertex tuples have only k = 0, and so has marked refinement: two vertices share a
+            color if the test cannot distinguish the complexes with one or the other marked.
+        ptr: ``ptr[k]``, (num_complexes + 1,): where the k-cells of each complex start.
         stable: Whether the last round split no color; False only if ``rounds`` was given.
         palette: The palette, if one was passed in.
     """
@@ -55,7 +56,7 @@ class Refinement:
 
     @cached_property
     def histograms(self) -> list[Histogram]:
-        """Number of simplices of each color after the last round, per complex and dimension.
+        """Number of cells of each color after the last round, per complex and dimension.
 
         Two complexes refined together until stable have equal histograms exactly if the test cannot
         distinguish them. If they were refined one by one with one palette, compare
@@ -74,7 +75,7 @@ class Refinement:
         return [tuple(histogram) for histogram in out]
 
     def partition(self, k: int = 0, turn: int = -1) -> list[Tensor]:
-        """Return the positions of the k-simplices of each color after round ``turn``."""
+        """Return the positions of the k-cells of each color after round ``turn``."""
         ordered, order = self.colors[turn][k].sort(stable=True)
         sizes = torch.unique_consecutive(ordered, return_counts=True)[1]
         return list(torch.split(order, sizes.tolist()))
@@ -128,10 +129,10 @@ class Painter:
             code = (code << width) | column
         return code
 
-    def paint(self, level: int, own: Tensor, multisets: Sequence[Multisets]) -> tuple[Tensor, int]:
-        """Group receivers by signature; return their colors and the number of groups."""
-        ids, first = group(own, multisets)
-        return self.name(level, ids, len(first), lambda: signature_keys(own, multisets, first))
+    def paint(self, level: int, parts: Sequence[Distinct]) -> tuple[Tensor, int]:
+        """Return the colors of receivers, grouped in parts, and the number of groups."""
+        found = merge(parts)
+        return self.name(level, found.ids, len(found.which), lambda: found.keys)
 
     def name(
         self, level: int, ids: Tensor, count: int, keys: Callable[[], Sequence[Hashable]]
@@ -148,21 +149,24 @@ class Painter:
 def refine(
     test: str,
     initial: Sequence[Initial],
-    signatures: Signatures,
+    signatures: Sequence[Signatures],
     ptr: Sequence[Tensor],
     rounds: int | None,
     palette: Palette | None,
+    summary: Callable[[Colors, Painter], Colors] | None = None,
 ) -> Refinement:
     """Refine initial colors round by round until the partition no longer changes.
 
     Args:
         test: Name of the test.
         initial: Initial colors of every level.
-        signatures: Maps a level, the colors of all levels and the painter to the own colors of the
-            receivers on that level and their multisets. All levels are updated at once.
+        signatures: Maps the colors of all levels and the painter to the own colors of the receivers
+            on each level and their multisets. All levels are updated at once. To save memory there
+            may be several such functions, each for a part of the receivers, in order.
         ptr: Where the receivers of each complex start, per level.
         rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
         palette: Palette to take colors from and add them to.
+        summary: What to keep of the colors of a round. Defaults to all of them.
     """
     whole = isinstance(rounds, (int, np.integer)) and not isinstance(rounds, bool)
     if rounds is not None and (not whole or rounds < 0):
@@ -174,16 +178,29 @@ def refine(
         painter.name(k, ids, len(keys), lambda k=k: initial[k].keys)  # type: ignore[misc]
         for k, (ids, keys) in enumerate(initial)
     ]
-    colors, stable = [tuple(c for c, _ in now)], False
+    last = tuple(c for c, _ in now)
+    colors, stable = [last if summary is None else summary(last, painter)], False
     while painter.turn < rounds if rounds is not None else not stable:
         painter.turn += 1
         if 8 * painter.turn * sum(len(c) for c in colors[0]) > limit:
             raise TooLargeError(
                 f"Expected colors of at most {limit / 2**30:.3g} GiB, got {painter.turn} rounds on "
-                f"{tuple(len(c) for c in colors[0])} simplices; set rounds to stop earlier."
+                f"{tuple(len(c) for c in colors[0])} cells; set rounds to stop earlier."
             )
         before = now
-        now = [painter.paint(k, *signatures(k, colors[-1], painter)) for k in range(len(initial))]
-        colors.append(tuple(c for c, _ in now))
+        levels: Iterable[Sequence[Distinct]]
+        if len(signatures) == 1:
+            levels = ([distinct(*level)] for level in signatures[0](last, painter))
+        else:
+            levels = zip(
+                *(
+                    [distinct(*level, trim=True) for level in part(last, painter)]
+                    for part in signatures
+                ),
+                strict=True,
+            )
+        now = [painter.paint(k, level) for k, level in enumerate(levels)]
+        last = tuple(c for c, _ in now)
+        colors.append(last if summary is None else summary(last, painter))
         stable = all(m == n for (_, m), (_, n) in zip(before, now, strict=True))
     return Refinement(test, tuple(colors), tuple(ptr), stable, palette)

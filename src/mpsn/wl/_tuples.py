@@ -15,7 +15,7 @@ from torch.nn.functional import pad
 from mpsn.complexes._graphs import CleanGraphs
 from mpsn.complexes._memory import available_memory
 from mpsn.errors import ColoringError, TooLargeError
-from mpsn.wl._grouping import Multisets
+from mpsn.wl._grouping import Multisets, distinct
 from mpsn.wl._inputs import Initial, read
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Colors, Painter, Refinement, Signatures, refine
@@ -131,7 +131,7 @@ def _run(
     tuples = _Tuples(ptr, owner, size, local, digits)
     initial = _isomorphism_types(clean, tuples)
     signatures = (_folklore if folklore else _oblivious)(tuples)
-    return refine(test, [initial], signatures, [ptr], rounds, palette)
+    return refine(test, [initial], [signatures], [ptr], rounds, palette)
 
 
 def _isomorphism_types(clean: CleanGraphs, tuples: _Tuples) -> Initial:
@@ -155,14 +155,14 @@ def _oblivious(tuples: _Tuples) -> Signatures:
     lines = [_lines(tuples, j) for j in range(len(tuples.digits))]
     singly = torch.arange(len(tuples.owner) + 1, device=tuples.ptr.device)
 
-    def signatures(_: int, now: Colors, painter: Painter) -> tuple[Tensor, list[Multisets]]:
+    def signatures(now: Colors, painter: Painter) -> list[tuple[Tensor, list[Multisets]]]:
         heard = []
         for j, (ptr, members, line) in enumerate(lines):
             nothing = torch.zeros(len(ptr) - 1, dtype=torch.int64, device=ptr.device)
             around = Multisets(ptr, now[0].index_select(0, members))
-            named, _ = painter.paint(1 + j, nothing, [around])
+            named, _ = painter.paint(1 + j, [distinct(nothing, [around])])
             heard.append(Multisets(singly, named.index_select(0, line)))
-        return now[0], heard
+        return [(now[0], heard)]
 
     return signatures
 
@@ -196,4 +196,4 @@ def _folklore(tuples: _Tuples) -> Signatures:
         base = torch.arange(len(size), device=ptr.device) - digit * stride
         swapped.append((0, narrow(base[receiver] + vertex * stride[receiver])))
     neighbors = Relation(ptr, tuple(swapped))
-    return lambda _, now, painter: (now[0], [neighbors.gather(0, now, painter)])
+    return lambda now, painter: [(now[0], [neighbors.gather(0, now, painter)])]

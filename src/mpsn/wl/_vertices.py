@@ -51,7 +51,7 @@ def wl(
     return refine(
         "wl",
         [initial._replace(ids=initial.ids.to(device))],
-        lambda _, now, painter: (now[0], [neighbors.gather(0, now, painter)]),
+        [lambda now, painter: [(now[0], [neighbors.gather(0, now, painter)])]],
         [clean.ptr],
         rounds,
         palette,

@@ -6,36 +6,36 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
 from mpsn.complexes._operators import Kind
 from mpsn.complexes._sparse import grouped, ranges
+from mpsn.complexes.complex import Complex
 from mpsn.wl._grouping import Multisets
 from mpsn.wl._refinement import Colors, Painter
 
 
 class Relation(NamedTuple):
-    """The senders of each receiver: entries ``ptr[i]:ptr[i + 1]``, each one or more simplices.
+    """The senders of each receiver: entries ``ptr[i]:ptr[i + 1]``, each one or more cells.
 
-    ``columns`` holds (step, index) pairs: simplices ``index`` of the receiver's dimension + step.
+    ``columns`` holds (step, index) pairs: cells ``index`` of the receiver's dimension + step.
     """
 
     ptr: Tensor
     columns: tuple[tuple[int, Tensor], ...]
 
     def gather(self, k: int, colors: Colors, painter: Painter) -> Multisets:
-        """Collect the colors that each k-simplex receives."""
+        """Collect the colors that each k-cell receives."""
         heard = [colors[k + step].index_select(0, index) for step, index in self.columns]
         return Multisets(self.ptr, painter.pack(heard) if heard else self.ptr[:0])
 
 
-def _boundary(K: SimplicialComplex, k: int) -> Relation | None:
+def _boundary(K: Complex, k: int) -> Relation | None:
     if k == 0:
         return None
     B = K.incidence(k)
     return Relation(B.offsets, ((-1, narrow(B.face)),))
 
 
-def _coboundary(K: SimplicialComplex, k: int) -> Relation | None:
+def _coboundary(K: Complex, k: int) -> Relation | None:
     if k >= K.dim:
         return _silence(K, k)
     B = K.incidence(k + 1)
@@ -43,7 +43,7 @@ def _coboundary(K: SimplicialComplex, k: int) -> Relation | None:
     return Relation(ptr, ((1, narrow(B.cell[order])),))
 
 
-def _upper(K: SimplicialComplex, k: int) -> Relation | None:
+def _upper(K: Complex, k: int) -> Relation | None:
     if k >= K.dim:
         return _silence(K, k)
     B = K.incidence(k + 1)
@@ -58,7 +58,7 @@ def _upper(K: SimplicialComplex, k: int) -> Relation | None:
     return Relation(ends[ptr], ((0, sender), (1, narrow(cell)[owner])))
 
 
-def _lower(K: SimplicialComplex, k: int) -> Relation | None:
+def _lower(K: Complex, k: int) -> Relation | None:
     if k == 0:
         return None
     pairs = K.adjacency(k, "lower")
@@ -67,7 +67,7 @@ def _lower(K: SimplicialComplex, k: int) -> Relation | None:
     return Relation(ptr, ((0, narrow(pairs.sender[order])), (-1, narrow(shared[order]))))
 
 
-def _silence(K: SimplicialComplex, k: int) -> Relation:
+def _silence(K: Complex, k: int) -> Relation:
     """Return empty multisets: with a palette, other complexes may have co-faces here."""
     return Relation(torch.zeros(K.count(k) + 1, dtype=torch.int64, device=K.device), ())
 
@@ -78,7 +78,7 @@ def narrow(index: Tensor) -> Tensor:
     return index.to(torch.int32) if fits else index
 
 
-ADJACENCIES: dict[Kind, Callable[[SimplicialComplex, int], Relation | None]] = {
+ADJACENCIES: dict[Kind, Callable[[Complex, int], Relation | None]] = {
     "boundary": _boundary,
     "coboundary": _coboundary,
     "lower": _lower,

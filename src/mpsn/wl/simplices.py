@@ -1,27 +1,30 @@
-"""The simplicial Weisfeiler-Lehman test."""
+"""The simplicial Weisfeiler-Lehman test, on any complex."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, cast
 
 from torch import Tensor
 
-from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
+from mpsn.complexes import ComplexDataset, collate
 from mpsn.complexes._operators import Kind
+from mpsn.complexes.complex import Complex
 from mpsn.errors import ColoringError
 from mpsn.wl import _inputs as start
 from mpsn.wl._grouping import Multisets
 from mpsn.wl._inputs import Initial, check_vertices
+from mpsn.wl._marks import refine_marked
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Colors, Painter, Refinement, refine
 from mpsn.wl.relations import ADJACENCIES
 
 
 def swl(
-    complexes: SimplicialComplex | ComplexDataset | Sequence[SimplicialComplex],
+    complexes: Complex | ComplexDataset | Sequence[Complex],
     adjacencies: Sequence[Kind] = ("boundary", "upper"),
     *,
     initial: Literal["dimension", "features"] | Sequence[Tensor | None] = "dimension",
     rounds: int | None = None,
+    marks: int = 0,
     palette: Palette | None = None,
 ) -> Refinement:
     r"""Run the simplicial Weisfeiler-Lehman test (section 3 of the paper) to a stable coloring.
@@ -32,15 +35,21 @@ def swl(
     with the multisets of the chosen adjacencies: colors of faces, of co-faces, pairs
     :math:`(c_\tau, c_{\sigma\cap\tau})` over lower and :math:`(c_\tau, c_{\sigma\cup\tau})` over
     upper adjacent simplices (Definition 5). HASH is perfect: colors are keyed by whole signatures.
-    Boundary and upper adjacencies are as powerful as all four (Theorem 6).
+    Boundary and upper adjacencies are as powerful as all four (Theorem 6). On cell complexes this
+    is the cellular test, CWL; two cells that share several faces or co-faces count once for each.
+
+    Marked refinement (``marks=1``) is stronger: each vertex in turn gets a mark, the complex is
+    refined with it, and the result is the multiset of the outcomes. It takes as many times as long
+    as a complex has vertices.
 
     Args:
         complexes: The complexes to refine together: one, a union, a list or a dataset.
         adjacencies: Any of "boundary", "coboundary", "lower", "upper".
-        initial: "dimension" for one color per dimension; "features" to color simplices by their
-            rows of ``x`` where there are any; or one tensor per dimension, (n_k,) or (n_k, F), or
-            None.
+        initial: "dimension" for one color per dimension; "features" to color cells by their rows of
+            ``x`` where there are any; or one tensor per dimension, (n_k,) or (n_k, F), or None.
         rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
+        marks: Number of vertices to mark at a time, 0 or 1. With 1, the result has a color for each
+            vertex: that of the complex with this vertex marked. Defaults to 0.
         palette: Palette to share colors with earlier refinements; it is extended in place.
 
     Example:
@@ -50,6 +59,12 @@ def swl(
         Refinement(swl, complexes=2, rounds=3, colors=(2, 2, 1))
         >>> r.histograms[0] == r.histograms[1]
         False
+
+        Marking distinguishes them as graphs, too:
+
+        >>> graphs = mpsn.clique_complexes([hexagon, triangles], max_dim=1)
+        >>> [len(mpsn.wl.swl(graphs, marks=m).classes().unique()) for m in (0, 1)]
+        [1, 2]
     """
     if not isinstance(initial, Sequence) or (
         isinstance(initial, str) and initial not in ("dimension", "features")
@@ -58,6 +73,8 @@ def swl(
             f"Expected initial 'dimension', 'features' or tensors, got {initial!r:.60}; put "
             f"tensors into a list, one per dimension."
         )
+    if isinstance(marks, bool) or marks not in (0, 1):
+        raise ColoringError(f"Expected marks 0 or 1, got {marks!r:.40}.")
     union = _union(complexes, with_features=initial == "features")
     if (
         not isinstance(adjacencies, Collection)
@@ -71,38 +88,40 @@ def swl(
     chosen = [name for name in ADJACENCIES if name in adjacencies]
     colors, kinds = _initial(union, initial)
     if palette is not None:
-        palette.adopt(("swl", *chosen), kinds)
-    offsets = tuple(union.ptr(k) for k in range(len(colors)))
+        palette.adopt(("swl", *chosen, *["marked"] * marks), kinds)
     relations = [
         [relation for name in chosen if (relation := ADJACENCIES[name](union, k))]
         for k in range(len(colors))
     ]
+    if marks:
+        return refine_marked(union, relations, colors, rounds, palette)
 
-    def signatures(k: int, now: Colors, painter: Painter) -> tuple[Tensor, list[Multisets]]:
-        return now[k], [relation.gather(k, now, painter) for relation in relations[k]]
+    def signatures(now: Colors, painter: Painter) -> Iterator[tuple[Tensor, list[Multisets]]]:
+        for k, color in enumerate(now):
+            yield color, [relation.gather(k, now, painter) for relation in relations[k]]
 
-    return refine("swl", colors, signatures, offsets, rounds, palette)
+    offsets = [union.ptr(k) for k in range(len(colors))]
+    return refine("swl", colors, [signatures], offsets, rounds, palette)
 
 
-def _union(complexes: object, with_features: bool) -> SimplicialComplex:
+def _union(complexes: object, with_features: bool) -> Complex:
     """Join complexes, without what the test ignores: labels, orientations, features."""
     if isinstance(complexes, ComplexDataset):
         complexes = complexes.union
-    elif isinstance(complexes, Sequence) and all(
-        isinstance(K, SimplicialComplex) for K in complexes
-    ):
+    elif isinstance(complexes, Sequence) and all(isinstance(K, Complex) for K in complexes):
         complexes = collate(
             [K.bare().replace(x=K.x) if with_features else K.bare() for K in complexes]
         )
-    if not isinstance(complexes, SimplicialComplex):
+    if not isinstance(complexes, Complex):
         raise ColoringError(
-            f"Expected complexes, got {complexes!r:.60}; lift graphs with mpsn.clique_complexes."
+            f"Expected complexes, got {complexes!r:.60}; lift graphs with mpsn.clique_complexes or "
+            f"another lift."
         )
     check_vertices(complexes.ptr(0).diff(), "complex")
     return complexes
 
 
-def _initial(K: SimplicialComplex, how: object) -> tuple[list[Initial], dict[int, str]]:
+def _initial(K: Complex, how: object) -> tuple[list[Initial], dict[int, str]]:
     levels = range(max(K.dim, 0) + 1)
     if how == "dimension":
         return [start.uniform(K.count(k), K.device) for k in levels], dict.fromkeys(levels, how)
@@ -115,7 +134,7 @@ def _initial(K: SimplicialComplex, how: object) -> tuple[list[Initial], dict[int
         ):
             raise ColoringError(
                 f"Expected initial colors of dimension {k} as a tensor of {K.count(k)} rows, one "
-                f"per simplex, got {row!r:.60}."
+                f"per cell, got {row!r:.60}."
             )
     colors = [
         start.uniform(K.count(k), K.device) if row is None else start.from_rows(row)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes._packed import from_parts
+from mpsn.complexes._saving import from_parts
 from mpsn.nn._checks import cochains
 
 

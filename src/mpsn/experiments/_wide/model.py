@@ -10,7 +10,7 @@ from torch import Tensor
 from mpsn.errors import LayerError
 from mpsn.experiments._wide.batch import WideBatch
 from mpsn.experiments._wide.layers import Blocks, WideActivation, WideLinear, WideNorm
-from mpsn.nn.conv import SINConv
+from mpsn.nn.conv import CINConv
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import GIN, SIN
 
@@ -97,7 +97,7 @@ class Wide(torch.nn.Module):
 def _perceptrons(model: SIN | GIN) -> Iterator[tuple[int, torch.nn.Sequential]]:
     """List the perceptrons on simplices, with the dimension of these."""
     for conv in model.convs:
-        if isinstance(conv, SINConv):
+        if isinstance(conv, CINConv):
             yield from enumerate(conv.mlp_boundary)
             yield from enumerate(conv.mlp_upper)
         yield from enumerate(_outputs(conv))
@@ -105,4 +105,4 @@ def _perceptrons(model: SIN | GIN) -> Iterator[tuple[int, torch.nn.Sequential]]:
 
 def _outputs(conv: torch.nn.Module) -> Sequence[torch.nn.Sequential]:
     """List the perceptrons, one per dimension, whose results are the layer's."""
-    return conv.mlp_update if isinstance(conv, SINConv) else [conv.nn]  # type: ignore
+    return conv.mlp_update if isinstance(conv, CINConv) else [conv.nn]  # type: ignore

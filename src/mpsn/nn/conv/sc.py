@@ -7,6 +7,7 @@ from torch import Tensor
 
 from mpsn.complexes import Incidence, SimplicialComplex
 from mpsn.complexes._sparse import rows
+from mpsn.errors import LayerError
 from mpsn.nn._checks import Activation, activation, cochains
 
 MAPS = ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2))  # (to, from)
@@ -68,6 +69,11 @@ class SCConv(torch.nn.Module):
 
     def forward(self, K: SimplicialComplex, xs: Sequence[Tensor | None]) -> list[Tensor]:
         """Return new features per dimension; the inputs are not modified."""
+        if not isinstance(K, SimplicialComplex):
+            raise LayerError(
+                f"Expected a simplicial complex, as the layer is defined for triangles, got "
+                f"{type(K).__name__}; use CINConv or LinearMPSNConv."
+            )
         w = self.weights
         h0, h1, h2 = cochains(K, xs, 2, self.in_channels, w["00"].weight)  # type: ignore[arg-type]
         edges, triangles = K.incidence(1), K.incidence(2)

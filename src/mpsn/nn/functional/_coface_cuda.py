@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
+from mpsn.complexes import Incidence
 from mpsn.complexes._sparse import is_traced
 
 try:  # comes with torch for CUDA, on most systems
@@ -91,6 +92,51 @@ if triton is not None:
             total += heard
         tl.store(grad_q + row[:, None] * columns + column, total, mask=inside)
 
+    # Rows of any length: every entry gets the sum of those before it, then of those after it, so
+    # that nothing is subtracted and the time is linear.
+
+    @triton.jit
+    def _place(ptr, step):  # type: ignore[no-untyped-def]
+        """Return the entry at a step of the way through a row and back, and whether it turns."""
+        start, end = tl.load(ptr), tl.load(ptr + 1)
+        back = step >= end - start
+        return tl.where(back, 2 * end - start - 1 - step, start + step), step == end - start
+
+    @triton.jit
+    def _ragged_sums(  # type: ignore[no-untyped-def]
+        p, q, faces, ptr, out, columns, KIND: tl.constexpr, WIDTH: tl.constexpr
+    ):
+        row = tl.program_id(0).to(tl.int64)
+        column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
+        inside = column < columns
+        shared = tl.load(q + row * columns + column, mask=inside, other=0.0)
+        heard = tl.zeros([WIDTH], shared.dtype)
+        for step in range(2 * (tl.load(ptr + row + 1) - tl.load(ptr + row))):
+            entry, turn = _place(ptr + row, step)
+            face = tl.load(faces + entry) * columns + column
+            heard = tl.where(turn, 0.0, heard)
+            tl.atomic_add(out + face, heard, mask=inside, sem="relaxed")
+            heard += _value(tl.load(p + face, mask=inside, other=0.0) + shared, KIND)
+
+    @triton.jit
+    def _ragged_gradients(  # type: ignore[no-untyped-def]
+        p, q, faces, ptr, grad, grad_p, grad_q, columns, KIND: tl.constexpr, WIDTH: tl.constexpr
+    ):
+        row = tl.program_id(0).to(tl.int64)
+        column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
+        inside = column < columns
+        shared = tl.load(q + row * columns + column, mask=inside, other=0.0)
+        total, heard = tl.zeros([WIDTH], shared.dtype), tl.zeros([WIDTH], shared.dtype)
+        for step in range(2 * (tl.load(ptr + row + 1) - tl.load(ptr + row))):
+            entry, turn = _place(ptr + row, step)
+            face = tl.load(faces + entry) * columns + column
+            heard = tl.where(turn, 0.0, heard)
+            slope = _slope(tl.load(p + face, mask=inside, other=0.0) + shared, KIND)
+            tl.atomic_add(grad_p + face, heard * slope, mask=inside, sem="relaxed")
+            total += heard * slope
+            heard += tl.load(grad + face, mask=inside, other=0.0)
+        tl.store(grad_q + row * columns + column, total, mask=inside)
+
 
 def can_run(*inputs: Tensor) -> bool:
     """Return whether the kernels can be used."""
@@ -112,30 +158,36 @@ def is_transformed(h: Tensor) -> bool:
     )
 
 
-def sums(p: Tensor, q: Tensor, faces: Tensor, kind: str) -> Tensor:
-    """Return for every σ the sum of a(p_τ + q_{σ∪τ}), (n_k, ..., G), for an activation a."""
+def sums(p: Tensor, q: Tensor, B: Incidence, kind: str) -> Tensor:
+    """Return for every σ the sum of a(p_τ + q_δ), (n_k, ..., G), for an activation a."""
     out = torch.zeros_like(p, memory_format=torch.contiguous_format)
-    _launch(_sums, p, q, faces, [out], kind)
+    if q.numel():
+        _launch(_ragged_sums if B.width is None else _sums, p, q, B, [out], kind)
     return out
 
 
-def gradients(p: Tensor, q: Tensor, faces: Tensor, grad: Tensor, kind: str) -> list[Tensor]:
+def gradients(p: Tensor, q: Tensor, B: Incidence, grad: Tensor, kind: str) -> list[Tensor]:
     """Return the gradients of p and q, given that of the sums."""
     out = torch.zeros_like(p, memory_format=torch.contiguous_format)
     rest = torch.empty_like(q, memory_format=torch.contiguous_format)
-    _launch(_gradients, p, q, faces, [grad.contiguous(), out, rest], kind)
+    if q.numel():
+        others = [grad.contiguous(), out, rest]
+        _launch(_ragged_gradients if B.width is None else _gradients, p, q, B, others, kind)
     return [out, rest]
 
 
 def _launch(  # type: ignore[no-untyped-def]
-    kernel, p: Tensor, q: Tensor, faces: Tensor, others: list[Tensor], kind: str
+    kernel, p: Tensor, q: Tensor, B: Incidence, others: list[Tensor], kind: str
 ) -> None:
-    if not q.numel():
-        return
     columns = q[0].numel()
     width = min(WIDTH, triton.next_power_of_2(columns))
-    rows = TILE // width
-    grid = (triton.cdiv(len(q), rows), triton.cdiv(columns, width))
-    tables = (p.contiguous(), q.contiguous(), faces.contiguous(), *others)
+    tables = (p.contiguous(), q.contiguous(), B.face.contiguous())
+    stripes = triton.cdiv(columns, width)
     with torch.cuda.device_of(q):  # type: ignore[no-untyped-call]
-        kernel[grid](*tables, len(q), columns, faces.shape[1], kind, rows, width)
+        if B.ptr is not None:
+            warps = max(1, width // 64)
+            kernel[len(q), stripes](*tables, B.ptr, *others, columns, kind, width, num_warps=warps)
+            return
+        rows = TILE // width
+        grid = (triton.cdiv(len(q), rows), stripes)
+        kernel[grid](*tables, *others, len(q), columns, B.width, kind, rows, width)

@@ -87,7 +87,7 @@ def coface_messages(
         )
     kind = KINDS.get(type(act)) if getattr(act, "alpha", 1) == 1 else None
     inputs = (h, coface, weight, bias)
-    if h.is_cuda and kind and incidence.width and _coface_cuda.can_run(*inputs):
+    if h.is_cuda and kind and _coface_cuda.can_run(*inputs):
         out: Tensor = _Fused.apply(*inputs, incidence, act, kind)  # type: ignore[no-untyped-call]
         return out
     return _messages(*inputs, incidence, act)
@@ -115,7 +115,7 @@ class _Fused(torch.autograd.Function):
         h, coface, weight, bias, ctx.incidence, ctx.act, ctx.kind = inputs
         ctx.save_for_backward(h, coface, weight, bias)
         p, q = split_linear([h, coface], weight, bias)
-        return _coface_cuda.sums(p, q, ctx.incidence.table, ctx.kind)
+        return _coface_cuda.sums(p, q, ctx.incidence, ctx.kind)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -131,7 +131,7 @@ class _Fused(torch.autograd.Function):
                 ys, gs = [_messages(h, coface, weight, bias, ctx.incidence, ctx.act)], [grad]
             else:
                 ys = [p, q] = split_linear([h, coface], weight, bias)
-                gs = _coface_cuda.gradients(p, q, ctx.incidence.table, grad, ctx.kind)
+                gs = _coface_cuda.gradients(p, q, ctx.incidence, grad, ctx.kind)
         gs = [g for y, g in zip(ys, gs, strict=True) if y.requires_grad]
         ys = [y for y in ys if y.requires_grad]
         learn = [t for t, need in zip(ends, needed, strict=True) if need]

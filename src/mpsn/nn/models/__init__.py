@@ -1,14 +1,17 @@
 """Models: complete networks, built from typed configs."""
 
+from mpsn.nn.models.cin import CIN, SIN, CINConfig, SINConfig
 from mpsn.nn.models.edge_flow import EdgeFlowConfig, EdgeFlowNet
 from mpsn.nn.models.gin import GIN, GINConfig
 from mpsn.nn.models.map_flow import MapFlowConfig, MapFlowNet
+from mpsn.nn.models.marked import Marked
 from mpsn.nn.models.mlp_sum import MLPSum, MLPSumConfig
-from mpsn.nn.models.sin import SIN, SINConfig
 
 __all__ = [
+    "CIN",
     "GIN",
     "SIN",
+    "CINConfig",
     "EdgeFlowConfig",
     "EdgeFlowNet",
     "GINConfig",
@@ -16,5 +19,6 @@ __all__ = [
     "MLPSumConfig",
     "MapFlowConfig",
     "MapFlowNet",
+    "Marked",
     "SINConfig",
 ]

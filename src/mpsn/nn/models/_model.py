@@ -26,7 +26,7 @@ class Config:
             if get_origin(kind) is Literal and value not in get_args(kind):
                 words = ", ".join(map(repr, get_args(kind)))
                 raise LayerError(f"Expected {name} to be one of {words}, got {value!r}.")
-            if kind is int:
+            if kind is int or (kind == int | tuple[int, ...] and not isinstance(value, tuple)):
                 check_least(LEAST.get(name, 1), **{name: value})
                 object.__setattr__(self, name, int(value))  # numpy's integers, for example
             if kind is bool and not isinstance(value, bool):

@@ -85,7 +85,7 @@ class GIN(Model):
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
         (h,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, self.readout.last.weight)
-        ends = K.faces(1).T  # (2, n_1)
+        ends = K.incidence(1).table.T  # (2, n_1)
         edge_index = torch.cat([ends, ends.flip(0)], dim=1)
         h = h.transpose(0, -2)  # (n, F), or (n, B, F) to (B, n, F), the layout of PyG
         layers = []

@@ -21,7 +21,7 @@ class MapFlowConfig(Config):
     coordinates: int = 8
     """Number d of coordinates of a vertex."""
     dims: tuple[int, ...] = (0,)
-    """Dimensions to use: ends of the flow (0), its edges (1), triangles it curls around (2)."""
+    """Dimensions to use: ends of the flow (0), its edges (1), 2-cells it curls around (2)."""
     hidden: int = 64
     """Width of the perceptron."""
     out_channels: int = 2
@@ -37,9 +37,9 @@ class MapFlowNet(Model):
     r"""A classifier of flows that uses the positions of their ends, edges and triangles.
 
     The flow h on edges sends orientation invariant messages: to vertices
-    :math:`(\mp B_1 h)_+`, where it starts and where it ends; on edges :math:`|h|`; to triangles
-    :math:`|B_2^\top h|`. Each is multiplied by the position of its simplex, the mean :math:`p` of
-    the coordinates of its vertices, and summed,
+    :math:`(\mp B_1 h)_+`, where it starts and where it ends; on edges :math:`|h|`; to triangles,
+    or other 2-cells, :math:`|B_2^\top h|`. Each is multiplied by the position of its cell, the mean
+    :math:`p` of the coordinates of its vertices, and summed,
 
     .. math:: r_\mp = \sum_{v} (\mp B_1 h)_{v+}\, p_v, \quad r_1 = \sum_{e} |h_e|\, p_e, \quad
         r_2 = \sum_{t} |B_2^\top h|_t\, p_t,
@@ -90,6 +90,9 @@ class MapFlowNet(Model):
         return out
 
     def _sums(self, K: Complex, h: Tensor, position: Tensor) -> Iterator[Tensor]:
+        places = [position]  # up to dimension 2, the mean over faces is that over vertices
+        for k in range(1, max(self.config.dims) + 1):
+            places.append(K.incidence(k).boundary(places[-1], reduce="mean"))  # (n_k, d)
         for k in self.config.dims:
             if k == 0:
                 change = fn.aggregate(K, 0, "coboundary", h, signed=True)  # B_1 h, (n_0, ..., 1)
@@ -98,7 +101,6 @@ class MapFlowNet(Model):
                 signals = [h.abs()]
             else:
                 signals = [fn.aggregate(K, 2, "boundary", h, signed=True).abs()]  # |B_2ᵀ h|
-            where = position[K.simplices(k)].mean(dim=1)  # (n_k, d)
-            where = where[:, None] if h.dim() == 3 else where
+            where = places[k][:, None] if h.dim() == 3 else places[k]
             for signal in signals:
                 yield pool(K, k, signal * where)  # (..., d)

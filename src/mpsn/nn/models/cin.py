@@ -1,4 +1,4 @@
-"""SIN, the simplicial isomorphism network."""
+"""CIN, the cellular isomorphism network, and SIN, its simplicial case."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
-from mpsn.nn.conv import SINConv
+from mpsn.nn.conv import CINConv
 from mpsn.nn.models._model import Config, Model, features_of
 from mpsn.nn.populate import Populate
 from mpsn.nn.readout import ComplexReadout, jump
@@ -19,8 +19,10 @@ from mpsn.nn.readout import ComplexReadout, jump
 class SINConfig(Config):
     """Settings of SIN. The defaults are those for the strongly regular graphs."""
 
-    in_channels: int = 1
-    """Width of the features of cells."""
+    lower = False  # not a field: records of experiments are named after all fields
+
+    in_channels: int | tuple[int, ...] = 1
+    """Width of the features of cells, or one for each dimension; see :class:`mpsn.nn.CINConv`."""
     hidden: int = 16
     """Width of all layers; twice that in the dense layers of the readout."""
     out_channels: int = 16
@@ -56,10 +58,18 @@ class SINConfig(Config):
     """Whether to compute higher features from those of the vertices, by a learned map."""
 
 
-class SIN(Model):
-    """The simplicial isomorphism network (section 6 and appendix F of the paper).
+@dataclass(frozen=True)
+class CINConfig(SINConfig):
+    """Settings of CIN: those of SIN, and ``lower``."""
 
-    Layers of :class:`mpsn.nn.SINConv`, then :class:`mpsn.nn.ComplexReadout`. With jumping knowledge
+    lower: bool = False
+    """Whether lower neighbors send messages too, as in CIN++."""
+
+
+class CIN(Model):
+    """The cellular isomorphism network (Bodnar et al. 2021) on any complex.
+
+    Layers of :class:`mpsn.nn.CINConv`, then :class:`mpsn.nn.ComplexReadout`. With jumping knowledge
     the inner dense layers of the readout have no biases, so a dimension without cells contributes
     nothing.
 
@@ -71,17 +81,10 @@ class SIN(Model):
         for a union of C complexes.
 
     Example:
-        The untrained network for strongly regular graphs, and the classifier for TU graphs:
-
-        >>> from mpsn.nn.models import SIN, SINConfig
-        >>> embed = SIN(SINConfig(max_dim=3)).double()
-        >>> classify = SIN(SINConfig(in_channels=3, hidden=32, out_channels=2, layers=3,
-        ...     coface_message=False, act="relu", norm=True, jump=True, readout_dims=(0, 2),
-        ...     dropout=0.5))
-        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
-        >>> K = mpsn.lift_features(K.replace(x=[torch.ones(34, 3)]), "mean")
-        >>> classify(K).shape
-        torch.Size([1, 2])
+        >>> from mpsn.nn.models import CIN, CINConfig
+        >>> K = mpsn.CellComplex.from_boundaries(3, [[[0, 1], [1, 2], [2, 0]], [[0, 1, 2]]])
+        >>> CIN(CINConfig(lower=True))(K, [torch.ones(n, 1) for n in K.counts]).shape
+        torch.Size([1, 16])
     """
 
     def __init__(self, config: SINConfig) -> None:
@@ -95,13 +98,20 @@ class SIN(Model):
                     f"got {config.readout_dims}."
                 )
             dims = config.readout_dims
-        self.populate = Populate(config.in_channels, config.max_dim) if config.populate else None
+        self.populate = None
+        if config.populate:
+            if isinstance(config.in_channels, tuple):
+                raise LayerError(
+                    f"Expected one width to populate with, got in_channels={config.in_channels}."
+                )
+            self.populate = Populate(config.in_channels, config.max_dim)
         self.convs = torch.nn.ModuleList(
-            SINConv(
+            CINConv(
                 config.in_channels if i == 0 else config.hidden,
                 config.hidden,
                 config.max_dim,
                 coface_message=config.coface_message,
+                lower=config.lower,
                 act=config.act,
                 norm=config.norm,
                 eps=config.eps,
@@ -136,3 +146,23 @@ class SIN(Model):
             layers.append([hs[k] for k in dims])
         layers.append(self.convs[-1](K, hs, dims))
         return self.readout.read(K, jump(layers) if self.config.jump else layers[-1])
+
+
+class SIN(CIN):
+    """The simplicial isomorphism network (section 6 and appendix F of the paper).
+
+    The same as :class:`CIN`, under the paper's name; it takes any complex too.
+
+    Example:
+        The untrained network for strongly regular graphs, and the classifier for TU graphs:
+
+        >>> from mpsn.nn.models import SIN, SINConfig
+        >>> embed = SIN(SINConfig(max_dim=3)).double()
+        >>> classify = SIN(SINConfig(in_channels=3, hidden=32, out_channels=2, layers=3,
+        ...     coface_message=False, act="relu", norm=True, jump=True, readout_dims=(0, 2),
+        ...     dropout=0.5))
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> K = mpsn.lift_features(K.replace(x=[torch.ones(34, 3)]), "mean")
+        >>> classify(K).shape
+        torch.Size([1, 2])
+    """

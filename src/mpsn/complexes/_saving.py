@@ -1,0 +1,218 @@
+"""Complexes as files and as named tensors: writing, reading, and the checks on reading."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mpsn._io import atomic_write, read_arrays, read_json
+from mpsn.complexes._checks import (
+    as_index_table,
+    check_features,
+    check_incidence,
+    check_labels,
+    check_offsets,
+    check_orientation,
+)
+from mpsn.complexes._memory import available_memory, check_vertices
+from mpsn.complexes._symmetries import reorient
+from mpsn.complexes.incidence import Incidence
+from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError
+
+if TYPE_CHECKING:
+    from mpsn.complexes.complex import Complex
+
+FORMAT = 1
+MAX_ISOLATED = 1 << 22  # vertices in a file beyond two for each number in it
+KINDS: "dict[str, type[Complex]]" = {}  # by name, filled as the classes are defined
+
+
+def save(K: "Complex", path: str | os.PathLike[str]) -> None:
+    """Save the complex to one ``.npz`` file, atomically and without pickle.
+
+    Vertex labels must be numbers, strings or tuples of them. See :func:`mpsn.load`.
+    """
+    arrays: dict[str, Any] = {}
+    for name, tensor in to_parts(K).items():
+        if tensor.dtype == torch.bfloat16:
+            raise ComplexError(f"Expected {name} in a type of numpy's, got bfloat16; convert it.")
+        arrays[name] = tensor.detach().cpu().numpy()
+    labels = _encode(K.vertex_labels)
+    meta = {"format": FORMAT, "kind": K._kind.__name__, "labels": labels}
+    arrays["meta"] = np.array(json.dumps(meta))
+    with atomic_write(path, what="a dataset") as file:
+        np.savez(file, **arrays)
+
+
+def load(path: str | os.PathLike[str]) -> "Complex":
+    """Load a complex, or a union of them, written by ``K.save``; its contents are validated.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.cycle_graph(5))
+        >>> K.save(tmp_path / "K.npz")
+        >>> mpsn.load(tmp_path / "K.npz") == K
+        True
+    """
+    try:
+        arrays = read_arrays(path, available_memory(torch.device("cpu")))
+        meta = read_json(str(arrays.pop("meta", "")))
+    except FileNotFoundError as error:
+        raise FileError(f"Expected a dataset at {path}, found no file.") from error
+    except TooLargeError:
+        raise
+    except UNREADABLE as error:
+        raise FileError(
+            f"Expected a dataset written by ComplexDataset.save, got {path}, which is damaged "
+            f"or of another kind ({error!s:.200}); write it again."
+        ) from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise FileError(
+            f"Expected a dataset of format {FORMAT} in {path}, got another; "
+            f"read it with the mpsn version that wrote it."
+        )
+    try:
+        K: Complex = from_parts(as_tensors(arrays), meta)
+    except (ComplexError, RecursionError) as error:
+        raise FileError(f"Expected a valid dataset in {path}; {error!s:.300}") from error
+    return K
+
+
+def to_parts(union: "Complex") -> dict[str, Tensor]:
+    """Return the tensors of a union by name; signs are those of the default orientation."""
+    named: dict[str, Tensor | None] = {
+        **{f"ptr_{k}": t for k, t in enumerate(union._ptr)},
+        **{f"x_{k}": t for k, t in enumerate(union._x)},
+        **{f"signs_{k}": t for k, t in enumerate(union._orientation)},
+        "y": union._y,
+        "y_ptr": union._y_ptr,
+    }
+    for k, B in enumerate(reorient(union, [])._incidences, start=1):
+        named[f"faces_{k}"] = B.face if B.width is None else B.table
+        named[f"face_ptr_{k}"] = B.ptr
+        named[f"face_signs_{k}"] = None if union._ascending else B.sign
+    return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+
+def as_tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    """Return arrays from a file as tensors."""
+    try:
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+    except (TypeError, ValueError) as error:  # text, or numbers of another machine
+        raise ComplexError(f"Expected arrays of numbers, got others ({error}).") from error
+
+
+def from_parts(
+    parts: Mapping[str, Tensor],
+    meta: Mapping[str, Any] | None = None,
+    check: bool = True,
+    num_vertices: int | None = None,
+) -> Any:
+    """Build a union from the tensors of :func:`to_parts`, and vertex names ``meta["labels"]``.
+
+    Parts from a file need ``check=True``. A known ``num_vertices`` avoids a device synchronization.
+    """
+    meta = meta or {}
+    name = meta.get("kind", "SimplicialComplex")
+    if not isinstance(name, str) or name not in KINDS:
+        raise ComplexError(f"Expected one of {', '.join(KINDS)}, got {name!r:.40}.")
+    kind, dims = KINDS[name], dict.fromkeys(("faces", "ptr"), 0)
+    dims |= dict.fromkeys(("x", "signs", "face_ptr", "face_signs"), -1)
+    for name in parts.keys() - {"y", "y_ptr"}:
+        part, _, digits = name.rpartition("_")
+        if part not in dims or re.fullmatch(r"0|[1-9]\d{0,2}", digits) is None:
+            raise ComplexError(f"Expected parts such as faces_1, ptr_0 and x_0, got {name!r:.40}.")
+        dims[part] = max(dims[part], int(digits))
+    ptr = [_part(parts, f"ptr_{k}") for k in range(dims["faces"] + 1)]
+    x, signs = (
+        [parts.get(f"{part}_{k}") for k in range(dims[part] + 1)] for part in ("x", "signs")
+    )
+    y, y_ptr = parts.get("y"), _part(parts, "y_ptr") if "y" in parts else None
+    labels = _decode(meta.get("labels"))
+    if check:
+        for offsets in ptr if y_ptr is None else (*ptr, y_ptr):
+            _check_offsets(offsets)
+    n = n0 = int(ptr[0][-1]) if num_vertices is None else num_vertices
+    incidences: list[Incidence] = []
+    for k in range(1, dims["faces"] + 1):
+        incidences.append(_incidence(parts, k, n, kind._width(k), check))
+        n = len(incidences[-1])
+    if check:
+        check_vertices(n0, ptr[0].device)
+        most = MAX_ISOLATED + 2 * sum(part.numel() for part in parts.values())
+        if n0 > most:
+            raise ComplexError(
+                f"Expected at most {most} vertices with so few cells and features, got {n0}."
+            )
+        incidences = list(kind._check(n0, incidences))
+        counts = [n0, *map(len, incidences)]
+        check_offsets(ptr, counts, incidences)
+        check_features(x, counts)
+        if any(s is not None and s.dtype != torch.int8 for s in signs):
+            raise ComplexError("Expected orientation signs of type int8, got others.")
+        check_orientation(signs, counts)
+        if labels is not None:
+            check_labels(labels if isinstance(labels, tuple) else (), counts[0])
+        if y is not None and y_ptr is not None:
+            check_offsets([ptr[0], y_ptr], [counts[0], len(y) if y.dim() else -1], [])
+    out = kind._trusted(incidences, ptr, num_vertices=n0, x=x, y=y, y_ptr=y_ptr, labels=labels)
+    return reorient(out, signs) if any(s is not None for s in signs) else out
+
+
+def _incidence(
+    parts: Mapping[str, Tensor], k: int, count: int, width: int | None, check: bool
+) -> Incidence:
+    face, ptr = _part(parts, f"faces_{k}"), parts.get(f"face_ptr_{k}")
+    sign = parts.get(f"face_signs_{k}")
+    if check and width is not None:
+        face = as_index_table(face, width, f"faces_{k}")
+    B = Incidence._trusted(face.reshape(-1), count, width, ptr, sign)
+    if check and (width is None or sign is not None):
+        for tensor, dtype in ((ptr, torch.int64), (sign, torch.int8)):
+            if tensor is not None and tensor.dtype != dtype:
+                raise ComplexError(f"Expected offsets and signs of {k}-cells, got {tensor.dtype}.")
+        check_incidence(B)
+    return B
+
+
+def _part(parts: Mapping[str, Tensor], name: str) -> Tensor:
+    if name not in parts:
+        raise ComplexError(f"Expected a part {name}, found none.")
+    return parts[name]
+
+
+def _check_offsets(offsets: Tensor) -> None:
+    if (offsets.dim(), offsets.dtype) != (1, torch.int64) or not len(offsets) or offsets.min() < 0:
+        raise ComplexError(
+            f"Expected offsets as a list of int64 from 0 on, got {offsets.dtype} of shape "
+            f"{tuple(offsets.shape)}."
+        )
+
+
+def _encode(labels: object) -> object:
+    if isinstance(labels, tuple):
+        return [_encode(label) for label in labels]
+    if isinstance(labels, np.generic):
+        return labels.item()
+    if labels is None or isinstance(labels, (str, int)):
+        return labels
+    if isinstance(labels, float) and isfinite(labels):
+        return labels
+    raise ComplexError(
+        f"Expected vertex labels that are finite numbers, strings or tuples of them, got "
+        f"{labels!r:.40}; rename them with replace(vertex_labels=...) before saving."
+    )
+
+
+def _decode(labels: Any) -> Any:
+    if isinstance(labels, list):
+        return tuple(map(_decode, labels))
+    if labels is None or isinstance(labels, (str, int, float)):
+        return labels
+    raise ComplexError(f"Expected vertex labels as text or numbers, got {labels!r:.40}.")

@@ -1,0 +1,176 @@
+"""Regular cell complexes: cells with any number of faces, such as the rings of a molecule."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import chain
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes._checks import INTEGERS, as_int, as_tensor
+from mpsn.complexes._regular import check_regular
+from mpsn.complexes.complex import Complex
+from mpsn.complexes.incidence import Incidence
+from mpsn.complexes.simplicial import SimplicialComplex
+from mpsn.errors import ComplexError
+
+
+class CellComplex(Complex):
+    """A regular cell complex, with optional features, labels and orientation.
+
+    The boundary of a k-cell is a sphere of (k-1)-cells: an edge has two vertices, a 2-cell is a
+    polygon, and so on. Two cells may share several faces, but not their whole boundary.
+
+    *Orientation.* The signs of the incidences say how cells are oriented; ``flip`` reverses
+    orientations.
+
+    Args:
+        num_vertices: Number of vertices. Defaults to 0.
+        incidences: The :class:`Incidence` of dimension 1, 2, ... Defaults to none.
+        x: Features per dimension, each (n_k, F_k) or None.
+        y: Labels: a number, or a tensor with one row per complex or per vertex.
+        orientation: Signs ±1 per dimension, each (n_k,) or None for the given orientation.
+        vertex_labels: Names of the vertices. Defaults to 0, 1, ...
+
+    Example:
+        >>> square = [[0, 1], [1, 2], [2, 3], [3, 0]]
+        >>> K = mpsn.CellComplex.from_boundaries(4, [square, [[0, 1, 2, 3]]])
+        >>> K, K.betti_numbers()
+        (CellComplex(dim=2, counts=(4, 4, 1)), (1, 0, 0))
+    """
+
+    def __init__(
+        self,
+        num_vertices: int = 0,
+        incidences: Sequence[Incidence] = (),
+        *,
+        x: Sequence[Tensor | None] | None = None,
+        y: Tensor | float | None = None,
+        orientation: Sequence[Tensor | None] | None = None,
+        vertex_labels: Iterable[Hashable] | None = None,
+    ) -> None:
+        built = self._checked(as_int(num_vertices, "num_vertices"), incidences, x)
+        changed = built.replace(x=x, y=y, orientation=orientation, vertex_labels=vertex_labels)
+        self.__dict__.update(changed.__dict__)
+
+    @staticmethod
+    def _width(k: int) -> int | None:
+        return 2 if k == 1 else None
+
+    @staticmethod
+    def _check(num_vertices: int, incidences: Sequence[Incidence]) -> Sequence[Incidence]:
+        edges = [_as_rows(B) for B in incidences[:1]]
+        return check_regular(num_vertices, [*edges, *map(_as_ragged, incidences[1:])])
+
+    @staticmethod
+    def from_boundaries(
+        num_vertices: int,
+        boundaries: Sequence[Sequence[Sequence[int]]],
+        signs: Sequence[Sequence[Sequence[int]]] | None = None,
+    ) -> "CellComplex":
+        """Build from the faces of every cell, and find the signs if they are not given.
+
+        Args:
+            num_vertices: Number of vertices.
+            boundaries: For dimension 1, 2, ..., the list of cells, each the list of its faces.
+            signs: Relative orientations ±1 in the same layout. Defaults to edges that run from the
+                smaller to the larger vertex, and cells of which the first face has sign +1.
+
+        Example:
+            >>> edges = [[0, 1], [1, 2], [0, 2], [2, 3], [3, 0]]
+            >>> mpsn.CellComplex.from_boundaries(4, [edges, [[0, 1, 2], [2, 3, 4]]])
+            CellComplex(dim=2, counts=(4, 5, 2))
+        """
+        n = as_int(num_vertices, "num_vertices")
+        incidences = []
+        for k, cells in enumerate(boundaries, start=1):
+            rows = [list(row) for row in cells]
+            ptr = torch.tensor([0, *map(len, rows)]).cumsum(0)
+            sign = None if signs is None else _signs(signs, k, rows)
+            if k == 1 and sign is None:
+                rows = [sorted(row, reverse=True) for row in rows]
+                sign = _alternating(rows)
+            face = as_tensor(list(chain(*rows)), f"faces of {k}-cells")
+            if len(face) and face.dtype not in INTEGERS:
+                raise ComplexError(f"Expected faces of {k}-cells as integers, got {face.dtype}.")
+            face = face.to(torch.int64)
+            incidences.append(Incidence._trusted(face, n, None, ptr, sign))
+            n = len(rows)
+        return CellComplex(num_vertices, incidences)
+
+    @staticmethod
+    def from_complex(K: Complex) -> "CellComplex":
+        """Return any complex as a cell complex, with its features, labels and orientation.
+
+        Example:
+            >>> CellComplex.from_complex(SimplicialComplex.from_simplices([[0, 1, 2]]))
+            CellComplex(dim=2, counts=(3, 3, 1))
+        """
+        out = CellComplex._trusted([], [K.ptr(0)], num_vertices=K.num_nodes)
+        out.__dict__.update(K.__dict__)
+        out._incidences = (*K._incidences[:1], *map(_as_ragged, K._incidences[1:]))
+        return out
+
+    def to_simplicial(self) -> SimplicialComplex:
+        """Return the complex with its cells as simplices, if each k-cell has k+1 vertices.
+
+        Features stay as they are; the orientation of each cell becomes ``orientation(k)``.
+        """
+        tables: list[Tensor] = []
+        signs = [torch.ones(self.num_nodes, dtype=torch.int8, device=self.device)]
+        totals = torch.arange(self.num_nodes, device=self.device)  # sum of each cell's vertices
+        for k in range(1, self.dim + 1):
+            B, (vertex, ptr) = self.incidence(k), self.cells(k)
+            if bool((ptr.diff() != k + 1).any()):
+                cell = int((ptr.diff() != k + 1).nonzero()[0])
+                raise ComplexError(
+                    f"Expected k-cells with k+1 vertices, got {k}-cell {cell} with "
+                    f"{int(ptr.diff()[cell])} vertices; it is not a simplex."
+                )
+            rows, below, totals = vertex.view(-1, k + 1), totals, vertex.view(-1, k + 1).sum(1)
+            omitted = totals[B.cell] - below[B.face]
+            column = (rows[B.cell] == omitted[:, None]).to(torch.int8).argmax(1)
+            table = torch.empty_like(rows)
+            table[B.cell, column] = B.face
+            tables.append(table)
+            sign = B.signs * (1 - 2 * (column % 2)).to(torch.int8) * signs[-1][B.face]
+            signs.append(sign[B.offsets[:-1]])
+        return SimplicialComplex._of_tables(
+            tables,
+            self._ptr,
+            num_vertices=self.num_nodes,
+            x=self._x,
+            y=self._y,
+            y_ptr=self._y_ptr,
+            labels=self._labels,
+            orientation=[s if bool((s != 1).any()) else None for s in signs],
+        )
+
+
+def _as_rows(B: Incidence) -> Incidence:
+    """Return edges as rows of two vertices; the sign +1, -1 of each row is the default."""
+    if bool((B.offsets.diff() != 2).any()):
+        return _as_ragged(B)  # to be refused by name
+    sign = B.signs
+    default = Incidence._trusted(B.face, B.count, 2)
+    return default if torch.equal(default.signs, sign) else default.with_sign(sign)
+
+
+def _as_ragged(B: Incidence) -> Incidence:
+    if B.ptr is not None:
+        return B
+    return Incidence._trusted(B.face, B.count, None, B.offsets, B.signs)
+
+
+def _alternating(rows: list[list[int]]) -> Tensor:
+    return torch.tensor([1 - 2 * (i % 2) for row in rows for i in range(len(row))]).to(torch.int8)
+
+
+def _signs(signs: Sequence[Sequence[Sequence[int]]], k: int, rows: list[list[int]]) -> Tensor:
+    given = [list(row) for row in (signs[k - 1] if k <= len(signs) else [])]
+    if list(map(len, given)) != list(map(len, rows)):
+        raise ComplexError(
+            f"Expected a sign for each face of the {len(rows)} {k}-cells, got signs of another "
+            f"shape; leave signs out to have them found."
+        )
+    flat = as_tensor(list(chain(*given)), f"signs of {k}-cells")
+    return flat.to(torch.int8)

@@ -1,0 +1,57 @@
+"""Lifts by name, for functions that lift graphs on the way to something else."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from mpsn.complexes import ComplexDataset
+from mpsn.complexes.complex import Complex
+from mpsn.errors import GraphError, did_you_mean
+from mpsn.lifting.clique import clique_complexes
+from mpsn.lifting.cube import cube_complexes
+from mpsn.lifting.ring import ring_complexes
+
+Name = Literal["cliques", "rings", "cliques+rings", "cubes"]
+Lift = Name | Callable[[Any], Complex]
+
+
+def as_lift(
+    lift: Lift, max_dim: int | None = 2, max_ring: int = 6
+) -> Callable[..., ComplexDataset[Any]]:
+    """Return the lift of a list of graphs, given by name or as a function of one graph.
+
+    Args:
+        lift: "cliques"; "rings", with chordless cycles as 2-cells; "cliques+rings", with cliques of
+            four and more vertices on top; "cubes"; or a function from a graph to a complex.
+        max_dim: Largest dimension of cliques and cubes; None for all.
+        max_ring: Largest number of vertices of a ring.
+
+    Example:
+        >>> from mpsn.lifting._named import as_lift
+        >>> as_lift("rings")([nx.cycle_graph(5)])[0]
+        CellComplex(dim=2, counts=(5, 5, 1))
+        >>> as_lift(mpsn.clique_complex)([nx.cycle_graph(3)])[0]
+        SimplicialComplex(dim=2, counts=(3, 3, 1))
+    """
+    if callable(lift):
+        return lambda graphs: _each(lift, graphs)
+    named: dict[str, Callable[..., ComplexDataset[Any]]] = {
+        "cliques": partial(clique_complexes, max_dim=max_dim),
+        "rings": partial(ring_complexes, max_ring=max_ring),
+        "cliques+rings": partial(ring_complexes, max_ring=max_ring, max_dim=max_dim),
+        "cubes": partial(cube_complexes, max_dim=max_dim),
+    }
+    if lift not in named:
+        raise GraphError(
+            f"Expected a lift among {', '.join(named)}, or a function from a graph to a complex, "
+            f"got {lift!r:.60}.{did_you_mean(str(lift), named)}"
+        )
+    return named[lift]
+
+
+def _each(lift: Callable[[Any], Complex], graphs: Sequence[object]) -> ComplexDataset[Any]:
+    found = [lift(graph) for graph in graphs]
+    for K in found:
+        if not isinstance(K, Complex):
+            raise GraphError(f"Expected a lift that returns a complex, got {K!r:.60}.")
+    return ComplexDataset(found)

@@ -1,0 +1,173 @@
+"""Cube complexes: every square, cube, ... of a graph becomes a cell."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+
+from mpsn.complexes import ComplexDataset, CubicalComplex, Incidence
+from mpsn.complexes._convert import complex_of
+from mpsn.complexes._graphs import clean_graphs
+from mpsn.complexes.complex import as_incidences
+from mpsn.lifting._joins import Neighbors, grow
+from mpsn.lifting._shared import Budget, Device, Features, check_size, progress, with_features
+
+CANDIDATE_BYTES = 32  # peak memory of the join, per vertex of a candidate
+
+
+def cube_complex(
+    graph: object,
+    max_dim: int | None = 2,
+    *,
+    features: Features = None,
+    device: Device = None,
+    max_bytes: int | None = None,
+) -> CubicalComplex:
+    """Lift a graph to a cubical complex: its subgraphs that are k-cubes become k-cells.
+
+    A square is any cycle of four edges, with or without chords, so that the complete graph of four
+    vertices has three of them. In general a k-cube is a set of edges that form the graph of a
+    k-cube; its faces are the (k-1)-cubes among them. Cubes with the same vertices and different
+    edges are different cells.
+
+    A cube is numbered from its smallest vertex, with that vertex's neighbors in ascending order as
+    axes; this also orients it. Cubes are in lexicographic order of their vertices numbered so. A
+    result that would not fit into memory is refused.
+
+    Args:
+        graph: A graph of any kind that :func:`mpsn.clique_complex` accepts.
+        max_dim: Largest dimension of a cube; None for all cubes. Defaults to 2.
+        features: How to compute missing features of cells from those of their vertices.
+        device: Device of the complex. Defaults to that of the graph.
+        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+
+    Example:
+        >>> mpsn.cube_complex(nx.hypercube_graph(5), max_dim=None)
+        CubicalComplex(dim=5, counts=(32, 80, 80, 40, 10, 1))
+    """
+    return _lift([graph], max_dim, features, device, max_bytes)
+
+
+def cube_complexes(
+    graphs: Sequence[object],
+    max_dim: int | None = 2,
+    *,
+    features: Features = None,
+    device: Device = None,
+    max_bytes: int | None = None,
+) -> ComplexDataset[CubicalComplex]:
+    """Lift many graphs in one call to a packed collection of their cube complexes.
+
+    Arguments as for :func:`cube_complex`.
+
+    Example:
+        >>> mpsn.cube_complexes([nx.cycle_graph(4), nx.path_graph(3)])[0]
+        CubicalComplex(dim=2, counts=(4, 4, 1))
+    """
+    return ComplexDataset(_lift(graphs, max_dim, features, device, max_bytes))
+
+
+def _lift(
+    graphs: Sequence[object],
+    max_dim: int | None,
+    features: Features,
+    device: Device,
+    max_bytes: int | None,
+    room: int | None = None,
+) -> CubicalComplex:
+    check_size(max_dim, "max_dim", 0, "all cubes")
+    clean = clean_graphs(graphs, device)
+    n, edges = sum(graph.num_nodes for graph in clean.graphs), clean.edges
+    budget = Budget(max_bytes, edges.device, [n])
+    cubes = [edges] if max_dim != 0 and len(edges) else []  # their vertices, (n_k, 2^k)
+    if cubes:
+        budget.check(len(edges), 32 * len(edges))
+        budget.spend(len(edges), 32 * len(edges))
+        around = Neighbors.of(edges, n)
+    while cubes and len(cubes[-1]) and len(cubes) != max_dim:
+        cubes.append(_extend(cubes[-1], around, budget, room))
+    incidences = as_incidences([rows.flip(1) for rows in cubes[:1]], n)
+    incidences += [_incidence(rows, below, n) for below, rows in pairwise(cubes)]
+    ptr = [torch.searchsorted(rows[:, 0].contiguous(), clean.ptr) for rows in cubes]
+    union = complex_of(CubicalComplex, clean, incidences, [clean.ptr, *ptr])
+    return with_features(union, features, max_dim)
+
+
+def _extend(cubes: Tensor, around: Neighbors, budget: Budget, room: int | None) -> Tensor:
+    """Return the cubes (m, 2^k) whose first half is one of the given cubes (m', 2^(k-1)).
+
+    Bit i of a column is the coordinate along axis i. The second half is grown vertex by vertex:
+    vertex j is adjacent to vertex j of the first half, and to those before it that differ in a bit.
+    """
+    half = cubes.shape[1]
+    k = half.bit_length()
+
+    def column(width: int) -> int:
+        j = width - half
+        return half + (j & (j - 1)) if j else 0
+
+    def judge(rows: Tensor) -> tuple[Tensor, Tensor]:
+        w, j = rows[:, -1], rows.shape[1] - 1 - half
+        fits = (w > rows[:, 0]) & (rows[:, 1:-1] != w[:, None]).all(dim=1)
+        if j == 0:
+            fits &= w > rows[:, half // 2]  # axes ascend
+        for i in [j, *(half + (j ^ 1 << bit) for bit in range(k - 1) if j >> bit & 1)]:
+            fits &= around.find(rows[:, i], w)[0]
+        done = rows.shape[1] == 2 * half
+        return fits & (not done), fits & done
+
+    found, count, size = [cubes.new_zeros(0, 2 * half)], 0, 8 * (2 * k + 2 * half)
+    with progress(None, k) as bar:
+        for rows in grow(
+            cubes, around, column, judge, lambda width: room or budget.room(CANDIDATE_BYTES * width)
+        ):
+            if rows.shape[1] == 2 * half:
+                found.append(rows)
+                count += len(rows)
+                budget.check(count, count * size)
+                bar.update(len(rows))
+    budget.spend(count, count * size)
+    return torch.cat(found)
+
+
+def _incidence(cubes: Tensor, below: Tensor, n: int) -> Incidence:
+    """Return the incidence between cubes and the cubes below, both numbered canonically."""
+    half = below.shape[1]
+    corners = torch.arange(2 * half, device=cubes.device)
+    faces, signs = [], []
+    for column in range(2 * half.bit_length()):
+        axis, second = divmod(column, 2)
+        front = axis % 2 == second  # front, back, back, front, ...: signs alternate on a grid
+        on = (corners >> axis & 1) == int(front)
+        rows, sign = _canonical(cubes[:, on])
+        faces.append(_search(below, rows, n))
+        signs.append(sign if second == 0 else -sign)
+    face = torch.stack(faces, dim=1).reshape(-1)
+    sign = torch.stack(signs, dim=1).reshape(-1).to(torch.int8)
+    return Incidence._trusted(face, len(below), len(faces), None, sign)
+
+
+def _canonical(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Number cubes from their smallest vertex, with axes that ascend; also return the signs."""
+    corners = torch.arange(rows.shape[1], device=rows.device)
+    bits = torch.arange(rows.shape[1].bit_length() - 1, device=rows.device)
+    root = rows.argmin(dim=1, keepdim=True)
+    rows = rows.gather(1, corners ^ root)
+    axes = rows[:, 1 << bits].argsort(dim=1)
+    flips = (root >> bits & 1).sum(dim=1)
+    inversions = (axes[:, :, None] > axes[:, None, :]).triu(1).sum(dim=(1, 2))
+    order = ((corners[:, None] >> bits & 1) << axes[:, None, :]).sum(dim=2)
+    return rows.gather(1, order), 1 - 2 * ((flips + inversions) % 2)
+
+
+def _search(table: Tensor, rows: Tensor, n: int) -> Tensor:
+    """Return the positions of rows in a table of distinct rows in lexicographic order."""
+    group, wanted = table.new_zeros(len(table)), rows.new_zeros(len(rows))
+    for column in range(table.shape[1]):
+        keys = group * n + table[:, column]
+        at = torch.searchsorted(keys, wanted * n + rows[:, column])
+        group = nnf.pad((keys[1:] != keys[:-1]).cumsum(0), (1, 0))
+        wanted = group[at]
+    return at

@@ -1,0 +1,216 @@
+"""The layer of cellular, and so of simplicial, isomorphism networks."""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mpsn.complexes import Incidence
+from mpsn.complexes.complex import Complex
+from mpsn.errors import LayerError
+from mpsn.nn import functional as fn
+from mpsn.nn._checks import Activation, activation, check_least, cochains
+from mpsn.nn.conv._mlp import mlp
+
+
+class SplitLinear(torch.nn.Linear):
+    """A dense layer on a concatenation of tensors (n, ..., F_i), without forming it."""
+
+    def forward(self, x: Tensor | Sequence[Tensor]) -> Tensor:
+        """Return (n, ..., G)."""
+        if isinstance(x, Tensor):
+            return super().forward(x)
+        return reduce(torch.add, fn.split_linear(x, self.weight, self.bias))
+
+
+class CINConv(torch.nn.Module):
+    r"""The layer of the cellular isomorphism network, CIN (Bodnar et al. 2021), on any complex.
+
+    .. math::
+        h_\sigma' = \mathrm{MLP}_{U,p}\Bigl(
+            \mathrm{MLP}_{B,p}\bigl((1+\epsilon_B) h_\sigma + \sum_{\delta \in B(\sigma)} h_\delta
+            \bigr) \,\Big\|\,
+            \mathrm{MLP}_{\uparrow,p}\bigl((1+\epsilon_\uparrow) h_\sigma
+            + \sum_{\tau \in N_\uparrow(\sigma)} M_{\uparrow,p}(h_\tau, h_\delta)\bigr)
+        \Bigr)
+
+    where δ is the co-face that σ and τ share; neighbors that share several send one message through
+    each. :math:`M_{\uparrow,p}(h_\tau, h_\delta) = \mathrm{MLP}_{M,p}(h_\tau \| h_\delta)`, or
+    :math:`h_\tau`. MLP_B and MLP_↑ have two dense layers, MLP_U and MLP_M one, each with the
+    non-linearity, and the first three with batch normalization if ``norm`` is set. Each dimension p
+    has its own MLPs.
+
+    Boundaries and upper neighbors suffice for the full power of SWL, on cells of CWL, and cost
+    linear time. With ``lower``, MLP_U also reads
+    :math:`\mathrm{MLP}_{\downarrow,p}\bigl((1+\epsilon_\downarrow) h_\sigma
+    + \sum_{\tau \in N_\downarrow(\sigma)} M_{\downarrow,p}(h_\tau, h_\delta)\bigr)`, where δ is the
+    shared face, as in CIN++ (Giusti et al. 2023); in linear time too.
+
+    Args:
+        in_channels: Width F of the input; or a width per dimension, 0 for none. Features of
+            different widths are projected to G first; cells without features then get the mean
+            over their faces.
+        out_channels: Width G of the output.
+        max_dim: Largest dimension of the cells used.
+        coface_message: Whether messages pass through MLP_M together with the shared cell.
+            Defaults to True.
+        lower: Whether lower neighbors send messages too. Defaults to False.
+        act: The non-linearity: a name that PyG knows, ``"id"``, or a function. Defaults to
+            ``"elu"``.
+        norm: Whether to use batch normalization. Defaults to False.
+        eps: Initial value of ε_B, ε_↑ and ε_↓. Defaults to 0.
+        train_eps: Whether they are learned. Defaults to False.
+
+    Shapes:
+        One tensor (n_k, F), or (n_k, B, F), per dimension 0, ..., max_dim in; G instead of F out,
+        for each of ``dims`` if given.
+
+    Example:
+        >>> edges = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [4, 5]]
+        >>> K = mpsn.CellComplex.from_boundaries(6, [edges, [[0, 1, 2, 3, 4]]])  # a ring, a tail
+        >>> xs = [torch.randn(n, 16) for n in K.counts]
+        >>> [tuple(x.shape) for x in mpsn.nn.CINConv(16, 8, max_dim=2, lower=True)(K, xs)]
+        [(6, 8), (6, 8), (1, 8)]
+    """
+
+    def __init__(
+        self,
+        in_channels: int | Sequence[int],
+        out_channels: int,
+        max_dim: int,
+        *,
+        coface_message: bool = True,
+        lower: bool = False,
+        act: str | Activation = "elu",
+        norm: bool = False,
+        eps: float = 0.0,
+        train_eps: bool = False,
+    ) -> None:
+        super().__init__()
+        check_least(0, max_dim=max_dim)
+        dims = range(max_dim + 1)
+        self.in_channels, self.out_channels, self.max_dim = in_channels, out_channels, max_dim
+        width = out_channels if isinstance(in_channels, Sequence) else in_channels
+        self.project = torch.nn.ModuleList(
+            torch.nn.Linear(n, width, bias=False) if n else torch.nn.Identity()
+            for n in _widths(in_channels, max_dim)
+        )
+        two = [width, out_channels, out_channels]
+        self.mlp_boundary = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
+        self.mlp_upper = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
+        self.mlp_update = torch.nn.ModuleList(
+            mlp([(2 + lower) * out_channels, out_channels], act, norm, SplitLinear) for _ in dims
+        )
+        # Cells of dimension max_dim have no co-faces, hence no messages.
+        self.message = torch.nn.ModuleList(
+            torch.nn.Linear(2 * width, width) for _ in dims[:-1] if coface_message
+        )
+        self.mlp_lower = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims if lower)
+        self.lower_message = torch.nn.ModuleList(  # entry k belongs to dimension k + 1
+            torch.nn.Linear(2 * width, width) for _ in dims[1:] if lower and coface_message
+        )
+        self.act = activation(act, inplace=True)  # for messages, which nothing else uses
+        start = torch.full((max_dim + 1, 2 + lower), float(eps))  # (dimension, part of the update)
+        self.eps = torch.nn.Parameter(start) if train_eps else None
+        self.fixed_eps = float(eps)
+
+    def forward(
+        self, K: Complex, xs: Sequence[Tensor | None], dims: Sequence[int] | None = None
+    ) -> list[Tensor]:
+        """Return new features of ``dims``, by default all; the inputs are not modified."""
+        hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
+        dims = tuple(range(len(hs)) if dims is None else dims)
+        if not all(0 <= k <= self.max_dim for k in dims):
+            raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
+        for k, project in enumerate(self.project):
+            given = hs[k].shape[-1] > 0
+            hs[k] = project(hs[k]) if given else K.incidence(k).boundary(hs[k - 1], reduce="mean")
+        # Gradients are computed in reverse order: perceptrons of low dimensions first, messages
+        # last. This order needs the least memory in training.
+        ups = [self._up(K, hs, k) for k in dims]
+        out = [
+            self.update(k, self._low(K, hs, k), ups.pop(), *self._side(K, hs, k))
+            for k in reversed(dims)
+        ]
+        return out[::-1]
+
+    def own(self, k: int, h: Tensor, part: int) -> Tensor:
+        """Return (1 + ε_B) h, part 0, (1 + ε_↑) h, part 1, or (1 + ε_↓) h, part 2."""
+        if self.eps is not None:
+            return (1 + self.eps[k, part]) * h
+        return (1 + self.fixed_eps) * h if self.fixed_eps else h
+
+    def _low(self, K: Complex, hs: list[Tensor], k: int) -> Tensor:
+        own = self.own(k, hs[k], 0)
+        return own + K.incidence(k).boundary(hs[k - 1]) if k else own
+
+    def _up(self, K: Complex, hs: list[Tensor], k: int) -> Tensor:
+        own = self.own(k, hs[k], 1)
+        if k == self.max_dim:
+            return own
+        return own + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1))
+
+    def _side(self, K: Complex, hs: list[Tensor], k: int) -> list[Tensor]:
+        if not self.mlp_lower:
+            return []
+        own = self.own(k, hs[k], 2)
+        return [own + self.lower(k, hs[k], hs[k - 1], K.incidence(k)) if k else own]
+
+    def upper(self, k: int, h: Tensor, coface: Tensor, incidence: Incidence) -> Tensor:
+        """Return the sums of messages from the upper neighbors of the k-cells."""
+        if not self.message:
+            return incidence.upper(h)
+        dense: Any = self.message[k]
+        return fn.coface_messages(h, coface, incidence, dense.weight, dense.bias, self.act)
+
+    def lower(self, k: int, h: Tensor, face: Tensor, incidence: Incidence) -> Tensor:
+        """Return the sums of messages from the lower neighbors of the k-cells."""
+        if not self.lower_message:
+            return incidence.lower(h)
+        dense: Any = self.lower_message[k - 1]
+        p, q = fn.split_linear([h, face], dense.weight, dense.bias)
+        return incidence.lower_messages(self.act(incidence.spread(p) + incidence.gather(q)))
+
+    def update(self, k: int, *parts: Tensor) -> Tensor:
+        """Return MLP_U(MLP_B(·) ‖ MLP_↑(·) [‖ MLP_↓(·)]), without forming the concatenation."""
+        mlps = (self.mlp_boundary, self.mlp_upper, self.mlp_lower)
+        out: Tensor = self.mlp_update[k]([mlps[i][k](part) for i, part in enumerate(parts)])
+        return out
+
+    def extra_repr(self) -> str:
+        """Return the settings."""
+        lower = ", lower=True" if self.mlp_lower else ""
+        return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}{lower}"
+
+
+class SINConv(CINConv):
+    r"""The layer of the simplicial isomorphism network, SIN (appendix F of the paper).
+
+    The same as :class:`CINConv`, under the paper's name. Of simplices, σ and τ share one co-face,
+    :math:`\delta = \sigma\cup\tau`. The paper uses MLP_M for the strongly regular graphs, and
+    ``coface_message=False`` for the TU graphs.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> xs = [torch.randn(n, 16) for n in K.counts]
+        >>> xs = mpsn.nn.SINConv(16, 16, max_dim=2)(K, xs)
+        >>> [tuple(x.shape) for x in xs]
+        [(34, 16), (78, 16), (45, 16)]
+    """
+
+
+def _widths(in_channels: int | Sequence[int], max_dim: int) -> Sequence[int]:
+    """Return the widths of the dimensions if there is one for each, checked; else nothing."""
+    if not isinstance(in_channels, Sequence):
+        check_least(1, in_channels=in_channels)
+        return ()
+    if len(in_channels) != max_dim + 1:
+        raise LayerError(
+            f"Expected in_channels as one width, or as one for each dimension from 0 to {max_dim}, "
+            f"got {in_channels!r}."
+        )
+    for k, width in enumerate(in_channels):
+        check_least(int(k == 0), **{f"in_channels[{k}]": width})
+    return in_channels

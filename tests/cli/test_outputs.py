@@ -1,0 +1,220 @@
+"""What commands write and print: errors before the work, full disks, odd terminals, odd names."""
+
+import csv
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import toy_experiment
+from mpsn.estimators import SimplicialClassifier
+from mpsn.experiments import _report
+from mpsn.experiments._engine import run
+
+ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with two folders of graphs, and a model of them."""
+    root = tmp_path_factory.mktemp("graphs")
+    for name, p in (("thin", 0.2), ("thick", 0.7)):
+        (root / name).mkdir()
+        for i in range(3):
+            nx.write_graph6(nx.gnp_random_graph(6, p, seed=i), root / name / f"{i}.g6")
+    graphs = [nx.path_graph(3), nx.cycle_graph(3)] * 3
+    model = SimplicialClassifier(hidden=2, layers=1, members=1, epochs=1, device="cpu")
+    model.fit(graphs, ["=1+2", "\x1b[31mred"] * 3).save(root / "model.mpsn")
+    return root
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Return a folder of records of the toy experiment."""
+    monkeypatch.setattr(_report, "CATALOG", ("toy",))
+    monkeypatch.setitem(sys.modules, "mpsn.experiments._toy", toy_experiment)
+    run(toy_experiment.EXPERIMENT, {"a": toy_experiment.ToyConfig(1.0)}, 1, out=tmp_path / "r/toy")
+    return tmp_path / "r"
+
+
+def commands(folder, runs, out):
+    """Return every command that writes a file, with the option that names it last."""
+    train = "fit", folder / "thin", folder / "thick", "--device", "cpu", "--epochs", 1
+    return {
+        "fit": (*train, "-o", out),
+        "predict": ("predict", folder / "model.mpsn", folder / "thin", "-o", out),
+        "report": ("report", runs, "-o", out),
+        "show": ("show", "hexagon", "--plot", out),
+        "explain": ("show", folder / "model.mpsn", "--graph", "hexagon", "--plot", out),
+        "distinguish": ("distinguish", "hexagon", "prism", "--tests", "wl", "--plot", out),
+    }
+
+
+WRITING = list(commands(Path(), Path(), Path()))
+
+
+def fail(number):
+    def failing(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    return failing
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_a_full_disk_is_one_line_and_the_old_file_stays(
+    mpsn, folder, runs, tmp_path, monkeypatch, command
+):
+    out = tmp_path / "out" / "file.png"
+    out.parent.mkdir()
+    out.write_text("old")
+    monkeypatch.setattr(os, "fsync", fail(errno.ENOSPC))
+    code, printed, err = mpsn(*commands(folder, runs, out)[command])
+    assert code == 2
+    assert err.startswith("error: Expected to write")
+    assert "No space left on device" in err
+    assert "Traceback" not in err
+    assert out.read_text() == "old"
+    assert list(out.parent.iterdir()) == [out]
+    if command in ("show", "explain", "distinguish"):
+        assert printed  # the table is there all the same
+    else:
+        assert printed == ""
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_folders_are_checked_before_the_work(mpsn, folder, runs, tmp_path, monkeypatch, command):
+    def refuse(*_, **__):
+        raise AssertionError("it worked first")
+
+    work = (
+        "SimplicialClassifier.fit",
+        "SimplicialClassifier._outputs",
+        "SimplicialClassifier.explain",
+    )
+    for name in (*(f"mpsn.estimators.{one}" for one in work), "mpsn.wl.compare"):
+        monkeypatch.setattr(name, refuse)
+    monkeypatch.setattr("mpsn.experiments._report.sections", refuse)
+    monkeypatch.setattr("mpsn.lifting.clique_complexes", refuse)
+    (tmp_path / "file").write_text("precious")
+    for out in (tmp_path / "file" / "below", tmp_path):
+        code, printed, err = mpsn(*commands(folder, runs, out)[command])
+        assert (code, printed) == (2, "")
+        assert err.startswith("error: Expected to write")
+    monkeypatch.setattr(os, "open", fail(errno.EROFS))
+    code, printed, err = mpsn(*commands(folder, runs, tmp_path / "new")[command])
+    assert (code, printed) == (2, "")
+    assert "Read-only file system" in err
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.parametrize("number", ["-5", "4294967296"])
+def test_seeds_out_of_range(mpsn, folder, tmp_path, number):
+    code, _, err = mpsn(
+        "fit", folder / "thin", folder / "thick", "-o", tmp_path / "m", "--seed", number
+    )
+    assert code == 2
+    assert "Invalid value for '--seed'" in err
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        ("lr = []", "some values for all settings"),
+        ("lr = [nan]", "Expected lr > 0, got nan"),
+        ("dropout = [nan]", "Expected dropout to be a number"),
+        ("hidden = [1000000000000]", "Expected hidden up to 10,000"),
+        (f"lr = [{'0.1, ' * 9999}]", "at most 10,000 combinations"),
+        (f"lr = {'[' * 9999}{']' * 9999}", "Expected a TOML file"),
+        (f"lr = [1{'0' * 400}]", "lr of type float"),
+    ],
+    ids=["empty", "nan", "rate", "wide", "many", "deep", "large"],
+)
+def test_grids_that_cannot_be_searched(mpsn, tmp_path, grid, said):
+    path = tmp_path / "grid.toml"
+    path.write_text(grid)
+    code, _, err = mpsn("tune", "tu", "imdb-binary-sin", "--grid", path, "--out", tmp_path / "runs")
+    assert code == 2
+    assert err.startswith("error: Expected")
+    assert said in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize(
+    "arguments", [["show", "hexagon"], ["show", "hexagon", "--json"], ["--help"]]
+)
+def test_printing_to_a_full_disk(arguments):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "mpsn", *arguments],
+            env=ENV,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "error: [Errno 28] No space left on device\n"
+
+
+def test_printing_to_nobody():
+    done = subprocess.run(
+        f"{sys.executable} -m mpsn show hexagon --json | true; exit ${{PIPESTATUS[0]}}",
+        env=ENV,
+        shell=True,
+        executable="/bin/bash",
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) in [(1, ""), (0, "")]  # as fast as the reader
+
+
+def test_an_ascii_terminal(folder):
+    path = folder / "é.g6"
+    nx.write_graph6(nx.path_graph(3), path)
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for arguments in (["lift", path], ["predict", folder / "model.mpsn", path]):
+        done = subprocess.run(
+            [sys.executable, "-m", "mpsn", *map(str, arguments)],
+            env=ENV | ascii_only | {"PYTHONIOENCODING": "ascii"},
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.isascii()
+        assert b"Traceback" not in done.stderr
+    path.unlink()
+
+
+def test_names_command_neither_terminals_nor_spreadsheets(mpsn, folder, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("=cmd|x", "@sum", "+1", "-2", "plain", "\x1b[2Jgone"):
+        nx.write_graph6(nx.path_graph(3), data / f"{name}.g6")
+    code, out, _ = mpsn("predict", folder / "model.mpsn", data)
+    assert code == 0
+    assert "\x1b" not in out
+    rows = list(csv.reader(out.splitlines()))
+    cells = [cell for row in rows for cell in row]
+    assert {"'=cmd|x.g6", "'@sum.g6", "'+1.g6", "'-2.g6", "plain.g6", r"\x1b[2Jgone.g6"} <= {*cells}
+    assert "'=1+2" in cells or r"\x1b[31mred" in cells
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+    code, out, _ = mpsn("predict", folder / "model.mpsn", data, "--json")
+    assert {json.loads(line)["graph"] for line in out.splitlines()} >= {
+        "=cmd|x.g6",
+        "\x1b[2Jgone.g6",
+    }
+    for arguments in (
+        ("show", folder / "model.mpsn"),
+        ("show", data / "\x1b[2Jgone.g6"),
+        ("lift", data / "\x1b[2Jgone.g6"),
+        ("show", tmp_path / "\x1b[2Jgone"),
+    ):
+        _, out, err = mpsn(*arguments)
+        assert "\x1b" not in out + err
+        assert r"\x1b" in out + err

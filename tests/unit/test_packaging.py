@@ -1,0 +1,38 @@
+"""What is imported is declared, with a lower bound; what SECURITY.md promises is tested."""
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OTHER_NAMES = {"sklearn": "scikit-learn", "torch_geometric": "torch-geometric"}
+WITH_TORCH = {"triton"}
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module.partition(".")[0]
+
+
+def test_imports_are_declared_with_lower_bounds():
+    extras = PROJECT["optional-dependencies"]
+    users = [d for group in ("plot", "sklearn", "ocean") for d in extras[group]]
+    users += PROJECT["dependencies"]
+    assert [requirement for requirement in users if ">=" not in requirement] == []
+    declared = {requirement.partition(">=")[0] for requirement in (*users, *extras["dev"])}
+    found = {name for path in (ROOT / "src").rglob("*.py") for name in imported(path)}
+    others = found - sys.stdlib_module_names - WITH_TORCH - {"mpsn"}
+    assert {OTHER_NAMES.get(name, name) for name in others} <= declared
+
+
+def test_promises_name_tests_that_exist():
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "SECURITY.md").read_text()))
+    text = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert named
+    assert named <= set(re.findall(r"^def (test_\w+)", text, re.MULTILINE))
