@@ -295,7 +295,7 @@ def test_features_of_triangles_are_used():
         1,
     )
     deep = mpsn.clique_complex(nx.complete_graph(5), max_dim=3)
-    said(lambda: fitted([deep] * 4), "simplices of higher dimension (20): max_dim is 2")
+    said(lambda: fitted([deep] * 4), "cells of higher dimension (20): max_dim is 2")
 
 
 def test_codes_of_every_dimension_are_kinds():
