@@ -50,6 +50,10 @@ class MissingPackageError(MPSNError, ImportError):
     """An optional package that is needed here and not installed."""
 
 
+class TrainingInterrupted(UserWarning):
+    """Training that was interrupted; the best model so far is kept."""
+
+
 class LeftOut(UserWarning):
     """Something in the data that is not used, and why."""
 

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike, NDArray
 
 from mpsn.complexes.complex import Complex
@@ -38,7 +40,7 @@ def draw_complex(
             Defaults to a spring layout of each component.
         colors: For dimensions 0, 1, 2: the index of a color for each cell, (n_k,), or None.
         values: For dimensions 0, 1, 2: a number for each cell, (n_k,), or None, instead of
-            colors; drawn from blue (negative) to red (positive), on one scale.
+            colors; drawn from blue (negative) to red (positive), on one scale with a color bar.
     """
     ends = K.incidence(1).table.sort(dim=1).values.tolist()
     if positions is None:
@@ -47,9 +49,10 @@ def draw_complex(
         positions = _layout(graph)
     points = _points(positions, K.num_nodes)
     paint = [_paint(colors[k] if k < len(colors) else None, k, K.count(k)) for k in range(3)]
-    if values:
-        paint = _shade(values, K)
     ax = ax or plt.subplots()[1]
+    if values:
+        paint, scale = _shade(values, K)
+        ax.figure.colorbar(scale, ax=ax, shrink=0.8)
     face, ptr = K.incidence(2).face.tolist(), K.incidence(2).offsets.tolist()
     around: list[nx.Graph[int]] = [nx.Graph([ends[e] for e in face[i:j]]) for i, j in pairwise(ptr)]
     polygons = [points[list(nx.dfs_preorder_nodes(ring))] for ring in around]
@@ -151,8 +154,8 @@ def _paint(numbers: Any, k: int, n: int) -> Any:
     return plt.get_cmap("tab20")(numbers.astype(int) % 20)
 
 
-def _shade(values: Sequence[ArrayLike | None], K: Complex) -> list[Any]:
-    """Return colors for numbers, scaled by the largest magnitude of them all."""
+def _shade(values: Sequence[ArrayLike | None], K: Complex) -> tuple[list[Any], ScalarMappable]:
+    """Return colors for numbers, scaled by the largest magnitude of them all, and the scale."""
     rows = [
         np.zeros(K.count(k)) if row is None else np.asarray(to_numpy(row), dtype=float)
         for k, row in enumerate([*values, *[None] * (3 - len(values))])
@@ -164,4 +167,5 @@ def _shade(values: Sequence[ArrayLike | None], K: Complex) -> list[Any]:
                 f"{row.shape}."
             )
     largest = max((float(np.abs(row).max()) for row in rows if row.size), default=0.0) or 1.0
-    return [plt.get_cmap("coolwarm")(0.5 + row / (2 * largest)) for row in rows[:3]]
+    scale = ScalarMappable(Normalize(-largest, largest), "coolwarm")
+    return [scale.to_rgba(row) for row in rows[:3]], scale

@@ -3,8 +3,10 @@
 import csv
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -13,7 +15,6 @@ import pytest
 
 import toy_experiment
 from mpsn.cli import _models
-from mpsn.errors import LeftOut
 from mpsn.experiments import _report
 from mpsn.experiments._engine import run
 
@@ -114,13 +115,12 @@ def test_kinds_of_features_and_what_is_left_out(mpsn, tmp_path):
                 graph.nodes[v].update(age=v % 4 + 50 * (name == "old"), name=f"{name} {i} {v}")
             nx.write_graphml(graph, tmp_path / name / f"{i}.graphml")
     fit = ["fit", tmp_path / "young", tmp_path / "old", "--epochs", 1, "-o", tmp_path / "m.mpsn"]
-    with pytest.warns(LeftOut, match="'name' of vertices .*taken for names"):
-        code, out, _ = mpsn(*fit)
+    code, out, err = mpsn(*fit)
     assert code == 0
+    assert "left out: values of 'name' of vertices" in err
     assert "age (one-hot, 8 kinds)" in out
     assert "taken for names" in out
-    with pytest.warns(LeftOut):
-        code, out, _ = mpsn(*fit, "--features", "age=number", "--json")
+    code, out, _ = mpsn(*fit, "--features", "age=number", "--json")
     assert code == 0
     assert json.loads(out)["features"]["vertices"].startswith("age (a number), degree (one-hot")
     code, out, _ = mpsn(*fit, "--features", "age", "--features", "constant", "--json")
@@ -133,6 +133,62 @@ def test_kinds_of_features_and_what_is_left_out(mpsn, tmp_path):
         code, out, err = mpsn(*fit, *(part for word in words for part in ("--features", word)))
         assert (code, out) == (2, "")
         assert match in err
+
+
+def test_fit_says_how_good_it_is(mpsn, folders, tmp_path):
+    command = ["fit", folders, "-o", tmp_path / "m.mpsn", "--epochs", 3, "--hidden", 4]
+    code, out, _ = mpsn(*command, "--patience", 2, "--class-weight", "balanced", "--cv", 2)
+    assert code == 0
+    for part in ("accuracy on graphs held out", "majority class 0.", "SWL kernel", "2 folds of"):
+        assert part in out
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.mpsn"]  # no checkpoints are left
+    code, out, _ = mpsn(*command, "--kernel", "--json")
+    found = json.loads(out)
+    assert (found["epochs"], found["metric"]) == ([], "accuracy")
+    assert set(found["held_out"]) == {"this model", "SWL kernel", "majority class"}
+    code, out, _ = mpsn(*command, "--no-kernel", "--json")
+    assert "SWL kernel" not in json.loads(out)["held_out"]
+    for wrong, match in [
+        (["--cv", 20], "at least 20 graphs of each class for --cv 20, got 12"),
+        (["--class-weight", "heavy"], "Expected --class-weight balanced"),
+    ]:
+        code, out, err = mpsn(*command, *wrong)
+        assert (code, out) == (2, "")
+        assert match in err
+
+
+def test_a_killed_fit_resumes_and_ctrl_c_saves(folders, tmp_path):
+    command = [sys.executable, "-m", "mpsn", "fit", str(folders), "--epochs", "100000"]
+    command += ["--patience", "100000", "--no-kernel", "-o", "m.mpsn"]
+    setup = (
+        "import mpsn.estimators._progress as p; p.SECONDS = 0; from mpsn.cli import main; main()"
+    )
+    command[1:3] = ["-c", setup]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as first:
+        try:
+            wait_for(tmp_path / "m.mpsn.resume0")
+        finally:
+            first.kill()
+    assert not (tmp_path / "m.mpsn").exists()
+    before = (tmp_path / "m.mpsn.resume0").stat().st_mtime_ns
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as second:
+        try:
+            wait_for(tmp_path / "m.mpsn.resume0", before)
+            second.send_signal(signal.SIGINT)
+            said = second.communicate(timeout=60)[1]
+        finally:
+            second.kill()
+    assert second.returncode == 0
+    assert "Training was interrupted; the best of" in said
+    assert "run the same command again to go on" in said
+    assert (tmp_path / "m.mpsn").exists()
+
+
+def wait_for(path, after=0):
+    end = time.monotonic() + 100
+    while not path.exists() or path.stat().st_mtime_ns <= after:
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_warnings_are_one_line(tmp_path):

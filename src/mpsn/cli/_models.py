@@ -3,9 +3,11 @@
 import csv
 import json
 import sys
+from collections import Counter
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -53,7 +55,23 @@ def fit(
     ] = "cliques",
     max_dim: Annotated[int, typer.Option(help="Largest dimension of a cell.")] = 2,
     max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
+    hidden: Annotated[int, typer.Option(min=1, help="Width of the networks' layers.")] = 32,
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
+    patience: Annotated[
+        int, typer.Option(min=1, help="Epochs without a better loss after which training stops.")
+    ] = 10,
+    kernel: Annotated[
+        bool | None,
+        typer.Option(
+            help="The SWL kernel alone, or networks alone. Defaults to both.", show_default=False
+        ),
+    ] = None,
+    class_weight: Annotated[
+        str | None, typer.Option(help="balanced: rare classes count as much as others.")
+    ] = None,
+    cv: Annotated[
+        int | None, typer.Option(min=2, help="Also measure by cross-validation in so many folds.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")
@@ -65,7 +83,9 @@ def fit(
 
     DATA is one of: two or more folders of graph files (GraphML, graph6, JSON, ...), one per class;
     one folder of graph files with a CSV of labels in it; a file of many graphs; a zip file or
-    folder of the TU collection. Some of the graphs are held out to decide when to stop.
+    folder of the TU collection. Some of the graphs are held out to decide when to stop, and to say
+    how good the model is, beside simpler ones. Ctrl-C keeps the best model so far; the same command
+    goes on where an earlier one was interrupted or killed.
 
     Example: mpsn fit cats/ dogs/ --out model.mpsn
 
@@ -78,6 +98,7 @@ def fit(
     from mpsn._io import check_writable
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
+    from mpsn.estimators._progress import forget
 
     check_writable(out, what="a model")
     found = read_collection(data, target=target, labels=labels, unsafe_pickle=unsafe_pickle)
@@ -92,19 +113,32 @@ def fit(
             f"Expected classes as labels, got {len(set(y))} different ones for {len(y)} graphs; "
             f"add --regress to predict numbers."
         )
-    kind = SimplicialRegressor if regress else SimplicialClassifier
-    model = kind(
+    if class_weight is not None and (regress or class_weight != "balanced"):
+        raise GraphError(
+            f"Expected --class-weight balanced, for classes, got {class_weight!r:.40}."
+        )
+    settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
+    model = (SimplicialRegressor if regress else SimplicialClassifier)(
         features=_features(features or []),
         lift=cast("Any", lift),  # its name is checked there
         max_dim=max_dim,
         max_ring=max_ring,
+        hidden=hidden,
         epochs=epochs,
+        patience=patience,
+        kernel=kernel,
         device=device,
         random_state=seed,
-        verbose=sys.stderr.isatty(),
+        **settings,
     )
-    model.fit(graphs, y)
+    folds = _cross_validate(model, graphs, y, cv) if cv else {}
+    model.set_params(verbose=sys.stderr.isatty())
+    model.fit(graphs, y, resume=out)
     model.save(out)
+    if model.interrupted_:
+        print("run the same command again to go on", file=sys.stderr)
+    else:
+        forget(out, model.members)
     read = _sizes(graphs)
     if as_json:
         runs = model.histories_
@@ -116,11 +150,18 @@ def fit(
             "features": model.features_.describe(),
             "epochs": [len(run.train) for run in runs],
             "validation_loss": [run.valid[run.best] for run in runs if run.valid],
+            "metric": model.targets_.metric,
+            "held_out": model.scores_,
+            "cross_validation": folds,
         }
         print(json.dumps(values))
         return
     print(f"read: {', '.join(f'{count} {what}' for what, count in read.items())}")
     print_lines(model.summary())
+    if folds:
+        print(f"  {model.targets_.metric} in {cv} folds of cross-validation")
+    for name, scores in folds.items():
+        print(f"    {name:<15}{fmean(scores):.3f} ± {pstdev(scores):.3f}")
     print(f"saved: {visible(out)}")
 
 
@@ -147,6 +188,33 @@ def _sizes(graphs: list[Any]) -> dict[str, int]:
     sizes = [(g.num_nodes, g.edge_index.shape[1]) for g in map(as_graph, graphs)]
     vertices, edges = map(sum, zip(*sizes, strict=True))
     return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
+
+
+def _cross_validate(model: Any, graphs: list[Any], y: list[Any], folds: int) -> dict[str, Any]:
+    """Return the scores of a model, of the kernel alone, and of a guess, fold by fold."""
+    from sklearn.base import clone, is_regressor
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    regress = is_regressor(model)
+    fewest = len(y) if regress else min(Counter(y).values())
+    if folds > fewest:
+        what = "graphs" if regress else "graphs of each class"
+        raise GraphError(f"Expected at least {folds} {what} for --cv {folds}, got {fewest}.")
+    cut = (KFold if regress else StratifiedKFold)(folds, shuffle=True, random_state=0)
+    models = {"this model": model, "SWL kernel": clone(model).set_params(kernel=True)}
+    models["mean" if regress else "majority class"] = (
+        DummyRegressor() if regress else DummyClassifier()
+    )
+    scores: dict[str, list[float]] = {name: [] for name in models}
+    with Console(stderr=True).status("cross-validation") as status:
+        for i, (train, test) in enumerate(cut.split(graphs, y)):
+            status.update(f"cross-validation: fold {i + 1} of {folds}")
+            for name, one in models.items():
+                one = clone(one).fit([graphs[j] for j in train], [y[j] for j in train])
+                found = one.score([graphs[j] for j in test], [y[j] for j in test])
+                scores[name].append(float(found))
+    return scores
 
 
 def _with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:

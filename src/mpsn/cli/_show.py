@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mpsn.cli._graphs import graphs_of, print_rows
-from mpsn.cli._output import AsJson, drawing, print_lines, print_table, visible
+from mpsn.cli._output import AsJson, drawing, print_lines, print_table
 from mpsn.errors import UNREADABLE, GraphError, MPSNError
 
 
@@ -91,13 +91,17 @@ def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool)
     parts = explanation.by_dimension
     if as_json:
         top = [{"vertices": v, "contribution": c} for v, c in explanation.top()]
-        found = {"target": explanation.target, "output": explanation.output}
+        kept = ("target", "output", "runner_up", "margin", "features")
+        found = {name: getattr(explanation, name) for name in kept}
         print(json.dumps({**found, "dimensions": parts, "simplices": top}, default=str))
     else:
-        print(f"prediction: {visible(explanation.target)} (output {explanation.output:.4g})")
+        print_lines(f"prediction: {explanation}")
         rows = [(f"all of dimension {k}", f"{value:+.4g}") for k, value in enumerate(parts)]
         rows += [(" ".join(map(str, v)), f"{value:+.4g}") for v, value in explanation.top()]
-        print_table("contributions", ("simplex", "contribution"), rows)
+        rows += [(name, f"{value:+.4g}") for name, value in list(explanation.features.items())[:10]]
+        unit = "number" if explanation.margin is None else "probability"
+        columns = ("cell or feature", f"contribution to the {unit}")
+        print_table("contributions", columns, rows)
     if plot:
         with drawing(plot, as_json):
             from mpsn._io import save_figure

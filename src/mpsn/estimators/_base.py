@@ -1,9 +1,11 @@
 """What the classifier and the regressor of graphs have in common."""
 
+import hashlib
 import os
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
+from mpsn.complexes._saving import to_parts
 from mpsn.errors import FileError, GraphError
-from mpsn.estimators._explain import Explanation, explain
+from mpsn.estimators._ensemble import Ensemble
+from mpsn.estimators._explain import Explanation, Units, explain
 from mpsn.estimators._features import Encoding, Wanted
 from mpsn.estimators._given import Notes
 from mpsn.estimators._inputs import (
@@ -27,9 +31,20 @@ from mpsn.estimators._inputs import (
     targets_of,
     vertex_names,
 )
+from mpsn.estimators._kernel import ColorSum, blend, find_colors
+from mpsn.estimators._progress import Resume
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
 from mpsn.estimators._targets import Targets
-from mpsn.estimators._trainer import Ensemble, Forward, History, Trainer, check_settings, outputs
+from mpsn.estimators._threads import SerialBLAS, serially
+from mpsn.estimators._trainer import (
+    Forward,
+    History,
+    Member,
+    Split,
+    Trainer,
+    check_settings,
+    outputs,
+)
 from mpsn.lifting._named import Lift, as_lift
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._checkpoint import adopt_weights
@@ -46,10 +61,14 @@ class Learned:
     counts: tuple[int, ...]
     validation: int
     targets: Targets
+    scores: dict[str, float]
+    share: float
 
 
 class Simplicial(BaseEstimator):
     """A trained network on lifted graphs; subclasses define the targets."""
+
+    model_: Ensemble
 
     def __init__(
         self,
@@ -60,13 +79,14 @@ class Simplicial(BaseEstimator):
         features: Wanted = "auto",
         hidden: int = 32,
         layers: int = 2,
-        members: int = 3,
+        members: int = 2,
+        kernel: bool | None = None,
         readout: Literal["sum", "mean"] = "sum",
         dropout: float = 0.0,
         epochs: int = 100,
         batch_size: int = 64,
-        learning_rate: float = 0.003,
-        patience: int = 15,
+        learning_rate: float = 0.01,
+        patience: int = 10,
         validation: float = 0.1,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
@@ -79,6 +99,7 @@ class Simplicial(BaseEstimator):
         self.hidden = hidden
         self.layers = layers
         self.members = members
+        self.kernel = kernel
         self.readout = readout
         self.dropout = dropout
         self.epochs = epochs
@@ -99,20 +120,42 @@ class Simplicial(BaseEstimator):
         """Return the loss to train with."""
 
     @abstractmethod
-    def _target(self, graph: object, target: object) -> tuple[int, str]:
-        """Return the number of the output to explain, and its name."""
+    def _score(self, outputs: Tensor, y: Tensor) -> float:
+        """Return how good outputs are: accuracy or R²."""
+
+    def _weights(self, y: Tensor) -> dict[int, float] | None:
+        """Return the weights of classes by number, if any."""
+        return None
+
+    @abstractmethod
+    def _target(self, rows: Tensor, target: object) -> tuple[int, str, str | None, float | None]:
+        """Return the number and name of the output to explain, the runner-up, and the margin."""
+
+    @abstractmethod
+    def _units(self, output: int) -> Units:
+        """Return the function from outputs (C, G) to numbers (C,) in the user's units."""
 
     @abstractmethod
     def _adopt(self, targets: Targets) -> None:
         """Check the targets of a file, and set the attributes that depend on them."""
 
-    def fit(self, graphs: Iterable[object], y: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        graphs: Iterable[object],
+        y: ArrayLike | None = None,
+        *,
+        resume: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Lift the graphs and train.
+
+        After Ctrl-C the best networks so far are kept, with a warning.
 
         Args:
             graphs: A list of networkx graphs, PyG ``Data``, complexes, or paths of graph files.
             y: A target for each. Defaults to those the graphs themselves have (``y`` of PyG
                 ``Data`` and of complexes).
+            resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit
+                goes on from there if it was killed. Defaults to none.
         """
         check_settings(self, "members")
         trainer = Trainer(self)
@@ -126,24 +169,32 @@ class Simplicial(BaseEstimator):
             )
         self.targets_, numbers, classes = self._learn(targets)
         notes = Notes()
-        data, self.features_ = self._prepare(graphs, wanted=self.features, notes=notes)
+        data, self.features_ = serially(self._prepare, graphs, wanted=self.features, notes=notes)
         say(notes)
         self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
-        data, numbers = data.to(trainer.device), numbers.to(trainer.device)
-        trained = [
-            trainer.train(
+        if resume is not None:
+            trainer.resume = Resume(Path(resume), self._key(data, numbers))
+        here, y_here = data.to(trainer.device), numbers.to(trainer.device)
+        members = (
+            []
+            if self.kernel
+            else trainer.train(
                 lambda: SIN(self._config()),
-                forward_on(data),
-                self._loss(numbers),
-                numbers,
+                forward_on(here),
+                self._loss(y_here),
+                y_here,
                 classes,
-                member,
+                self.members,
             )
-            for member in range(self.members)
+        )
+        splits = [
+            Split(*(at.cpu() for at in trainer.split(y_here, classes, i)))
+            for i in range(len(members) or self.members)
         ]
-        networks, self.histories_, held = zip(*trained, strict=True)
-        self.model_, self.n_validation_ = Ensemble(networks).eval(), held[0]
+        serially(self._blend, data, numbers, splits, members, forward_on(here))
+        self.model_ = self.model_.eval().to(trainer.device)
+        self.interrupted_ = trainer.interrupted
         return self
 
     def _prepare(
@@ -151,6 +202,48 @@ class Simplicial(BaseEstimator):
     ) -> Prepared:
         lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
         return prepare(graphs, self.max_dim, encoding, lift=lift, **more)
+
+    def _key(self, data: ComplexDataset, y: Tensor) -> str:
+        """Return what differs when settings or data do."""
+        found = hashlib.sha256(repr([sorted(self.get_params().items()), self.targets_]).encode())
+        for part in (*to_parts(data.union.to("cpu")).values(), y):
+            found.update(part.numpy().tobytes())
+        return found.hexdigest()
+
+    def _blend(
+        self,
+        data: ComplexDataset,
+        y: Tensor,
+        splits: Sequence[Split],
+        members: Sequence[Member],
+        forward: Forward,
+    ) -> None:
+        """Set the model: networks, kernel, and the shares of both; and how good they are."""
+        self.histories_ = tuple(member.history for member in members)
+        networks = [member.network for member in members]
+        self.n_validation_ = len(splits[0].held)
+        rows = [
+            outputs(member.network, forward, member.split.held, self.batch_size).cpu()
+            for member in members
+        ]
+        held = {"networks": torch.cat(rows)} if rows else {}
+        if self.kernel is False:
+            self.model_ = Ensemble(networks)
+        else:
+            with SerialBLAS():
+                K, start = data.union.to("cpu"), torch.tensor(self.features_.categories)
+                kernel = find_colors(K, self.max_dim, self.targets_.width, start)
+                table = kernel.table(K)
+                found = blend(kernel, table, y, splits, rows, self._loss(y), self._weights(y))
+            held["SWL kernel"] = found.held
+            self.model_ = Ensemble(networks, found.kernel, found.share)
+        self.scores_: dict[str, float] = {}
+        truth = torch.cat([y[split.held] for split in splits])
+        if len(truth) > 1:
+            mixed = self.model_.mix(held.get("networks"), held.get("SWL kernel"))
+            prior = torch.tensor(self.targets_.prior).expand(len(truth), -1)
+            both = {"this model": mixed, **held, self.targets_.guess: prior}
+            self.scores_ = {name: self._score(row, truth) for name, row in both.items()}
 
     def _config(self) -> SINConfig:
         widths = self.features_.widths
@@ -173,7 +266,7 @@ class Simplicial(BaseEstimator):
         """Return the outputs of the network for graphs, read and lifted a thousand at a time."""
         check_is_fitted(self, "model_")
         check_many(graphs)
-        where = next(self.model_.parameters()).device
+        where = self.model_.device
         rows = [np.zeros((0, self.targets_.width), np.float32)]
         notes = Notes()
         for chunk in chunks(graphs):
@@ -192,12 +285,15 @@ class Simplicial(BaseEstimator):
     ) -> Explanation:
         """Return how much each simplex of a graph contributed to its prediction.
 
+        Contributions are parts of the probability, or of the number predicted.
+
         Args:
             graph: A graph of any kind that :meth:`predict` takes.
             target: The class, or the number of the output, to explain. Defaults to the class
                 predicted, or output 0.
-            method: ``"gradient"`` for gradient times input, which is fast; ``"leave_out"`` for how
-                much the output falls when the simplex, and all it is a face of, are removed.
+            method: ``"gradient"`` for gradient times input (of the kernel: the weights of colors),
+                which is fast; ``"leave_out"`` for how much the prediction falls when the simplex,
+                and all it is a face of, are removed.
 
         Returns:
             The contributions per simplex, which can be drawn; see :class:`Explanation`.
@@ -206,9 +302,15 @@ class Simplicial(BaseEstimator):
         (K,) = self._prepare([graph], self.features_)[0]
         if (names := vertex_names(graph)) is not None:
             K = K.replace(vertex_labels=names)
-        where = next(self.model_.parameters()).device
-        output, name = self._target(graph, target)
-        return explain(self.model_, K.to(where), output, name, method)
+        where = self.model_.device
+        K = K.to(where)
+        with torch.no_grad():
+            rows = self.model_(K)
+        output, name, runner_up, margin = self._target(rows, target)
+        units = self._units(output)
+        parts, features = explain(self.model_, K, units, self.features_.names, method)
+        value = float(units(rows))
+        return Explanation(K.to("cpu"), parts, features, name, value, runner_up, margin, method)
 
     def summary(self) -> str:
         """Return a description of the data, the network and its training."""
@@ -226,21 +328,34 @@ class Simplicial(BaseEstimator):
                 for name, text in self.features_.describe().items()
             ),
             f"  targets          {self.targets_}",
-            f"  network          {self.members} times SIN, averaged; {self.layers} layers of width "
-            f"{self.hidden}, {self.readout} over cells, "
-            f"{sum(p.numel() for p in self.model_.parameters()):,} parameters",
         ]
-        kept = ", ".join(str(run.best + 1) for run in runs)
-        if held:
-            loss = np.mean([run.valid[run.best] for run in runs])
+        if runs:
+            size = sum(p.numel() for p in self.model_.parameters())
             lines.append(
-                f"  training         kept epoch {kept}, best on {held} other graphs held out each "
-                f"time (loss {loss:.4g})"
+                f"  network          {len(runs)} times SIN, averaged; {self.layers} layers of "
+                f"width {self.hidden}, {self.readout} over cells, {size:,} parameters"
             )
-        else:
+            kept = ", ".join(str(run.best + 1) for run in runs)
             why = "too few graphs" if self.validation else "validation=0"
-            lines.append(f"  training         kept epoch {kept}, the last; none held out: {why}")
+            best = (
+                f"best on {held} other graphs held out each time"
+                if held
+                else (f"the last; none held out: {why}")
+            )
+            lines.append(f"  training         kept epoch {kept}, {best}")
+        if self.kernel is not False:
+            lines.append(
+                f"  SWL kernel       {self.model_.share:.0%} of the output, by the loss on graphs "
+                f"held out"
+            )
+        lines += self.report()
         return "\n".join(lines)
+
+    def report(self) -> list[str]:
+        """Return how good the model is on graphs held out, beside simpler ones, line by line."""
+        what = self.targets_.metric
+        rows = [f"    {name:<15}{value:.3f}" for name, value in self.scores_.items()]
+        return [f"  {what} on graphs held out", *rows] if rows else []
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: weights and JSON, no pickle."""
@@ -257,6 +372,8 @@ class Simplicial(BaseEstimator):
             self.counts_,
             self.n_validation_,
             self.targets_,
+            self.scores_,
+            self.model_.share,
         )
         save_estimator(self, path, asdict(learned), self.model_.state_dict())
 
@@ -276,9 +393,11 @@ class Simplicial(BaseEstimator):
         out = build(cls, settings, "its settings")
         state = build(Learned, learned, "its state")
         check_settings(out, "members", "epochs", "batch_size", "patience")
-        check_sizes(tensors, out.members * out.layers * (out.max_dim + 1), out.hidden)
-        if len(state.histories) != out.members:
-            raise FileError(f"expected {out.members} histories, got {len(state.histories)}")
+        networks = {name: t for name, t in tensors.items() if not name.startswith("kernel.")}
+        cells = len(state.histories) * out.layers * (out.max_dim + 1)
+        check_sizes(networks, cells, out.hidden)
+        if len(state.histories) > out.members or not 0 <= state.share <= 1:
+            raise FileError(f"expected up to {out.members} histories, got {len(state.histories)}")
         if any(bool(run.valid) != bool(state.validation) for run in state.histories):
             raise FileError("expected validation losses where samples were held out")
         out._adopt(state.targets)
@@ -287,8 +406,18 @@ class Simplicial(BaseEstimator):
             raise FileError(f"expected features of dimensions 0 to {out.max_dim}")
         out.n_features_in_ = out.features_.widths[0]
         out.n_graphs_, out.counts_, out.n_validation_ = state.graphs, state.counts, state.validation
+        out.scores_, width = state.scores, out.targets_.width
+        parts = {name: t for name, t in tensors.items() if name.startswith("kernel.")}
+        kernel = (
+            ColorSum(out.max_dim, {name[7:]: t for name, t in parts.items()}) if parts else None
+        )
+        if (kernel is None) != (state.share == 0) or (kernel and kernel.bias.shape != (width,)):
+            raise FileError("expected the weights of a kernel if it has a share")
+        if kernel is not None and kernel.start.tolist() != out.features_.categories:
+            raise FileError("expected a kernel whose colors start with the kinds of vertices")
         with torch.device("meta"):
-            out.model_ = Ensemble(SIN(out._config()) for _ in range(out.members))
+            members = [SIN(out._config()) for _ in state.histories]
+        out.model_ = Ensemble(members, kernel, state.share)
         adopt_weights(out.model_, tensors)
         return out
 

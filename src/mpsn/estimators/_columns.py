@@ -56,6 +56,12 @@ class Column:
         """Number of features."""
         return max(1, len(self.kinds)) + self.missing
 
+    @property
+    def names(self) -> list[str]:
+        """Name of each feature."""
+        found = [f"{self.name} = {kind}" for kind in self.kinds] or [self.name]
+        return found + [f"{self.name} missing"] * self.missing
+
     def __str__(self) -> str:
         many = len(self.kinds)
         how = f"one-hot, {many} kind{'s' * (many > 1)}" if many else "a number"

@@ -109,13 +109,15 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
                 f"Expected a class for each of {len(signals)} signals, got {len(numbers)}."
             )
         classes = torch.from_numpy(numbers)
-        self.model_, self.history_, self.n_validation_ = trainer.train(
+        (member,) = trainer.train(
             lambda: EdgeFlowNet(self._config()),
             self._forward(signals, trainer.device),
             torch.nn.CrossEntropyLoss(),
             classes.to(trainer.device),
             classes,
         )
+        self.model_, self.history_ = member.network, member.history
+        self.n_validation_ = len(member.split.held)
         return self
 
     def _config(self) -> EdgeFlowConfig:

@@ -1,9 +1,9 @@
 """Which cells contribute to a prediction."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -11,32 +11,49 @@ from torch import Tensor
 from mpsn.complexes import collate
 from mpsn.complexes.complex import Complex
 from mpsn.errors import MPSNError
+from mpsn.estimators._ensemble import Ensemble
 from mpsn.estimators._trainer import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Units = Callable[[Tensor], Tensor]
 MAX_CELLS = 1 << 20  # in a batch of complexes with one cell left out
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """How much each cell contributed to an output of a model.
+    """How much each cell contributed to a prediction, in the units of the prediction.
 
     Attributes:
-        complex: The complex of the graph.
+        complex: The complex of the graph; ``vertex_labels`` are the user's names.
         contributions: Per dimension, a number for each cell, (n_k,): positive for the target,
             negative against it.
+        features: What each feature contributed, over all cells, by the gradient; what the SWL
+            kernel contributed is under its name.
         target: The class or output that is explained.
-        output: The network's output for it (for a class, before the softmax).
+        output: The probability of the class, or the number predicted.
+        runner_up: The most probable other class, None for numbers.
+        margin: By how much the class is more probable than that, None for numbers.
         method: The method of attribution.
     """
 
     complex: Complex
     contributions: list[Tensor]
+    features: dict[str, float]
     target: str
     output: float
+    runner_up: str | None
+    margin: float | None
     method: str
+
+    def __str__(self) -> str:
+        if self.margin is None:
+            return f"{self.target}: {self.output:.4g}"
+        return (
+            f"{self.target}, probability {self.output:.3f}, {self.margin:+.3f} from "
+            f"{self.runner_up}"
+        )
 
     @property
     def by_dimension(self) -> list[float]:
@@ -58,45 +75,72 @@ class Explanation:
         return [index[start:end].tolist() for start, end in pairwise(ptr.tolist())]
 
     def draw(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the complex, red where it contributes to the target, blue where against it."""
+        """Draw the complex, red where it contributes to the target, blue where against it.
+
+        The color bar is in the units of the prediction.
+        """
         from mpsn.plotting import draw_complex
 
         ax = draw_complex(self.complex, ax, values=self.contributions)
-        ax.set_title(f"contributions for {self.target} (red) and against (blue)")
+        unit = "number" if self.margin is None else "probability"
+        ax.figure.axes[-1].set_ylabel(f"contribution to the {unit}")
+        ax.set_title(str(self))
         return ax
 
 
 def explain(
-    model: torch.nn.Module,
-    K: Complex,
-    output: int,
-    name: str,
-    method: Literal["gradient", "leave_out"],
-) -> Explanation:
-    """Attribute an output of a network on one complex to its cells."""
-    methods = {"gradient": _gradient, "leave_out": _leave_out}
-    if method not in methods:
+    model: Ensemble, K: Complex, units: Units, names: Sequence[Sequence[str]], method: str
+) -> tuple[list[Tensor], dict[str, float]]:
+    """Attribute a prediction for one complex to its cells and features.
+
+    Args:
+        model: The networks and the kernel.
+        K: The complex.
+        units: From outputs (C, G) to the numbers (C,) to explain.
+        names: The names of the features of each dimension.
+        method: ``"gradient"`` or ``"leave_out"``.
+    """
+    if method not in ("gradient", "leave_out"):
         raise MPSNError(f"Expected method 'gradient' or 'leave_out', got {method!r}.")
-    score, parts = methods[method](model.eval(), K, output)
-    check_finite(torch.cat([torch.tensor([score]), *(part.cpu() for part in parts)]))
-    return Explanation(K.to("cpu"), [part.cpu() for part in parts], name, score, method)
+    parts, features = _gradient(model.eval(), K, units, names)
+    if method == "leave_out":
+        parts = _leave_out(model, K, units)
+    check_finite(torch.cat(parts))
+    return [part.cpu() for part in parts], features
 
 
-def _gradient(model: torch.nn.Module, K: Complex, output: int) -> tuple[float, list[Tensor]]:
-    """Gradient times input: the features of every cell count as inputs of their own."""
+def _gradient(
+    model: Ensemble, K: Complex, units: Units, names: Sequence[Sequence[str]]
+) -> tuple[list[Tensor], dict[str, float]]:
+    """Gradient times input: features of every cell are inputs, and its share of the kernel."""
     xs = [x.detach().clone().requires_grad_() for x in K.x if x is not None]
-    score = model(K, xs)[0, output]
-    grads = torch.autograd.grad(score, xs, allow_unused=True)
-    parts = [
-        torch.zeros(len(x), device=x.device) if g is None else (x * g).sum(dim=1).detach()
-        for x, g in zip(xs, grads, strict=True)
-    ]
-    return float(score.detach()), parts[: max(1, K.dim + 1)]
+    networks, kernel = model.networks(K, xs), None
+    cells = model.kernel.cells(K) if model.kernel is not None else []
+    if model.kernel is not None:
+        kernel = model.kernel(K).requires_grad_()
+    inputs = [*(xs if networks is not None else []), *([] if kernel is None else [kernel])]
+    score = units(model.mix(networks, kernel)).sum()
+    grads = list(torch.autograd.grad(score, inputs, allow_unused=True))
+    dims = range(max(1, K.dim + 1))
+    parts = [torch.zeros(K.count(k), device=K.device) for k in dims]
+    features: dict[str, float] = {}
+    if kernel is not None:
+        slope = grads.pop()[0]
+        for k, part in enumerate(cells):
+            parts[k] += part @ slope
+        features["SWL kernel"] = float(sum(part.sum() for part in parts))
+    for k, (x, grad) in enumerate(zip(xs, grads, strict=False)):
+        if grad is not None and k in dims:
+            each = (x * grad).detach()  # (n_k, F)
+            parts[k] += each.sum(dim=1)
+            for name, value in zip(names[k], each.sum(dim=0).tolist(), strict=True):
+                features[name] = features.get(name, 0.0) + value
+    return parts, dict(sorted(features.items(), key=lambda pair: -abs(pair[1])))
 
 
-def _leave_out(model: torch.nn.Module, K: Complex, output: int) -> tuple[float, list[Tensor]]:
+def _leave_out(model: Ensemble, K: Complex, units: Units) -> list[Tensor]:
     with torch.no_grad():
-        score = model(K)[0, output]
+        score = units(model(K))[0]
         many = max(1, MAX_CELLS // max(1, sum(K.counts)))
         parts = []
         for k, n in enumerate(K.counts):
@@ -104,8 +148,8 @@ def _leave_out(model: torch.nn.Module, K: Complex, output: int) -> tuple[float, 
                 model(collate(without(K, k, s) for s in range(start, min(n, start + many))))
                 for start in range(0, n, many)
             ]
-            parts.append(score - torch.cat(rows)[:, output])
-    return float(score), parts
+            parts.append(score - units(torch.cat(rows)))
+    return parts
 
 
 def without(K: Complex, k: int, s: int) -> Complex:

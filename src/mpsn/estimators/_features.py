@@ -54,8 +54,26 @@ class Encoding:
     @property
     def widths(self) -> tuple[int, ...]:
         """Numbers of features of the cells of each dimension."""
-        own = [sum(column.width for column in columns) for columns in self.columns]
+        own = [sum(column.width for column in columns) for columns in self.columns] or [0]
         return (own[0], *(own[0] + width for width in own[1:]))
+
+    @property
+    def names(self) -> list[list[str]]:
+        """Names of the features of the cells of each dimension."""
+        own = [[name for column in columns for name in column.names] for columns in self.columns]
+        more = [[f"{name} of {cells(k)}" for name in names] for k, names in enumerate(own)]
+        return [own[0], *(own[0] + names for names in more[1:])]
+
+    @property
+    def categories(self) -> list[int]:
+        """Positions of the features of vertices that are kinds, and not of the structure."""
+        ends = np.cumsum([0, *(column.width for column in self.columns[0])])
+        return [
+            position
+            for column, start, stop in zip(self.columns[0], ends, ends[1:], strict=False)
+            if column.kinds and not (column.nearest or column.name in STRUCTURE)
+            for position in range(start, stop)
+        ]
 
     @property
     def directed(self) -> bool:

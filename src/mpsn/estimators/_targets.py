@@ -1,6 +1,7 @@
 """What estimators of graphs predict: classes or numbers."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mpsn.errors import FileError, MPSNError
 
@@ -13,6 +14,8 @@ class Classes:
 
     classes: tuple[bool | int | float | str, ...]
     sizes: tuple[int, ...]
+    metric: ClassVar[str] = "accuracy"
+    guess: ClassVar[str] = "majority class"
 
     def __post_init__(self) -> None:
         if not len(self.classes) == len(self.sizes) == len(set(self.classes)) >= 2:
@@ -22,6 +25,11 @@ class Classes:
     def width(self) -> int:
         """Number of outputs of the network."""
         return len(self.classes)
+
+    @property
+    def prior(self) -> tuple[float, ...]:
+        """Outputs by which the most frequent class is guessed."""
+        return tuple(map(float, self.sizes))
 
     def __str__(self) -> str:
         sizes = zip(self.classes, self.sizes, strict=True)
@@ -35,6 +43,8 @@ class Numbers:
     mean: tuple[float, ...]
     scale: tuple[float, ...]
     flat: bool
+    metric: ClassVar[str] = "R²"
+    guess: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.mean) == len(self.scale) or (self.flat and len(self.mean) > 1):
@@ -50,6 +60,11 @@ class Numbers:
     def width(self) -> int:
         """Number of outputs of the network."""
         return len(self.mean)
+
+    @property
+    def prior(self) -> tuple[float, ...]:
+        """Outputs by which the mean is guessed."""
+        return (0.0,) * self.width
 
     def __str__(self) -> str:
         pairs = zip(self.mean, self.scale, strict=True)

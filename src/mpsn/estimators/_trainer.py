@@ -1,9 +1,13 @@
-"""How estimators train: settings they share, early stopping, and networks that vote."""
+"""How estimators train: settings they share, early stopping, and networks side by side."""
 
-from collections.abc import Callable, Iterable
+import contextlib
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import wait
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,18 +16,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 from torch import Tensor
+from torch.nn.utils import parametrize
 from tqdm import tqdm
 
-from mpsn.errors import FileError, MPSNError
-from mpsn.training._device import pick_device, seeded
+from mpsn.errors import FileError, MPSNError, TrainingInterrupted
+from mpsn.estimators._progress import Progress, Resume
+from mpsn.estimators._threads import serial_worker
+from mpsn.nn.readout import ComplexReadout
+from mpsn.training._device import OwnRandomness, pick_device
 from mpsn.training._loop import EarlyStopping, fit
 from mpsn.training._splits import hold_out
 
 MIN_SAMPLES = 20  # with fewer, none are held out for validation
 MIN_STEPS = 10  # in an epoch, if there are enough samples
+WARMUP = 5  # epochs
+SAMPLE = 256  # complexes by which the readout is scaled
 NUMBERS = (int, float, np.integer, np.floating)
 
 Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
+Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -45,16 +56,19 @@ class History:
             raise FileError(f"expected best among {len(self.train)} epochs, got {self.best}")
 
 
-class Ensemble(torch.nn.Module):
-    """Networks of one kind, whose outputs are averaged."""
+class Split(NamedTuple):
+    """Positions of the samples to train a network on, and of those held out."""
 
-    def __init__(self, members: Iterable[torch.nn.Module]) -> None:
-        super().__init__()
-        self.members = torch.nn.ModuleList(members)
+    used: Tensor
+    held: Tensor
 
-    def forward(self, *inputs: Any) -> Tensor:
-        """Return the mean of the networks' outputs."""
-        return torch.stack([member(*inputs) for member in self.members]).mean(dim=0)
+
+class Member(NamedTuple):
+    """A trained network."""
+
+    network: torch.nn.Module
+    history: History
+    split: Split
 
 
 class Trainer:
@@ -63,6 +77,7 @@ class Trainer:
     def __init__(self, estimator: Any) -> None:
         check_settings(estimator, "epochs", "batch_size", "patience")
         self.settings = estimator
+        self.resume: Resume | None = None
         self.device = pick_device(estimator.device)
         try:
             random = check_random_state(estimator.random_state)
@@ -72,38 +87,94 @@ class Trainer:
                 f"got {estimator.random_state!r:.40}."
             ) from error
         self._seed = int(random.randint(2**31 - 1))
+        self._stop = threading.Event()
+        self.interrupted = False
+
+    def split(self, y: Tensor, classes: Tensor | None, member: int) -> Split:
+        """Hold samples out; other ones for each member."""
+        groups = torch.zeros(len(y)) if classes is None else classes
+        fraction = self.settings.validation if len(y) >= MIN_SAMPLES else 0.0
+        return Split(*(at.to(y.device) for at in hold_out(groups, fraction, self._seed + member)))
 
     def train(
         self,
         make: Callable[[], torch.nn.Module],
         forward: Forward,
-        loss: Callable[[Tensor, Tensor], Tensor],
+        loss: Loss,
         y: Tensor,
         classes: Tensor | None = None,
-        member: int = 0,
-    ) -> tuple[torch.nn.Module, History, int]:
-        """Train a network until the loss on samples held out has not fallen for some epochs.
+        members: int = 1,
+    ) -> list[Member]:
+        """Train networks until the loss on samples held out has not fallen for some epochs.
 
-        The weights of the best epoch are kept; without samples held out, those of the last. Each
-        ``member`` has other samples held out.
-
-        Returns:
-            The network, its history, and the number of samples held out.
+        The weights of the best epoch are kept; without samples held out, those of the last. On a
+        CPU one thread is used, whatever the number that torch has. After Ctrl-C, the networks that
+        have finished an epoch are returned, with a warning.
         """
-        settings, seed = self.settings, self._seed + member
-        groups = torch.zeros(len(y)) if classes is None else classes
-        fraction = settings.validation if len(y) >= MIN_SAMPLES else 0.0
-        used, held = (at.to(y.device) for at in hold_out(groups, fraction, seed))
+
+        def run(member: int) -> Member | None:
+            return self._train(make, forward, loss, y, self.split(y, classes, member), member)
+
+        with serial_worker() as pool:
+            futures = [pool.submit(run, member) for member in range(members)]
+            try:
+                while not all(future.done() for future in futures):  # a wait hides Ctrl-C at times
+                    done = wait(futures, 0.2, return_when="FIRST_EXCEPTION").done
+                    if any(future.exception() for future in done):
+                        break
+            except KeyboardInterrupt:
+                self.interrupted = True
+            self._stop.set()
+            found = [future.result() for future in futures]
+        trained = [member for member in found if member is not None]
+        if self.interrupted:
+            if not trained:
+                raise KeyboardInterrupt
+            epochs = ", ".join(str(len(member.history.train)) for member in trained)
+            warnings.warn(
+                f"Training was interrupted; the best of {epochs} epochs is kept.",
+                TrainingInterrupted,
+                stacklevel=3,
+            )
+        return trained
+
+    def _train(
+        self,
+        make: Callable[[], torch.nn.Module],
+        forward: Forward,
+        loss: Loss,
+        y: Tensor,
+        split: Split,
+        member: int,
+    ) -> Member | None:
+        settings, (used, held) = self.settings, split
         size = min(settings.batch_size, max(16, len(used) // MIN_STEPS))
         total = torch.zeros((), device=y.device)
-        off = not settings.verbose
-        with (
-            seeded(seed, self.device),
-            tqdm(total=settings.epochs, desc="Training", disable=off, unit="epoch") as bar,
-        ):
+        with OwnRandomness(self._seed + member, self.device) as random:
             network = make().to(self.device)
-            adam = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
-            stopping = EarlyStopping(network, adam, settings.patience)
+        with (
+            random.dropout(network),
+            tqdm(
+                total=settings.epochs,
+                desc=f"network {member + 1} of {getattr(settings, 'members', 1)}",
+                disable=not settings.verbose,
+                position=member,
+                unit="epoch",
+            ) as bar,
+        ):
+            settle(network, forward, used)
+            adam = torch.optim.Adam(network.parameters(), settings.learning_rate, fused=True)
+            stopping = EarlyStopping(network, adam, settings.patience, WARMUP)
+            progress = Progress(self.resume, member, network, adam, stopping, random.generators)
+            losses, finished = progress.restore()
+            bar.update(len(losses))
+
+            def batches(epoch: int) -> Iterator[Tensor]:
+                order = torch.randperm(len(used), generator=random.generators["cpu"])
+                for part in torch.split(used[order.to(used.device)], size):
+                    if self._stop.is_set():
+                        raise Interrupted
+                    yield part
 
             def step(index: Tensor) -> None:
                 value = loss(forward(network, index), y[index])
@@ -115,32 +186,96 @@ class Trainer:
             def evaluate() -> tuple[float, float]:
                 mean = float(total) / max(1, len(used))
                 total.zero_()
-                bar.set_postfix(loss=f"{mean:.3f}")
                 if not np.isfinite(mean):
                     raise MPSNError(
                         f"Expected a finite training loss, got {mean}; use a smaller "
                         f"learning_rate, or check features and targets for huge values."
                     )
-                if not len(held):
-                    return mean, 0.0
-                return mean, float(
-                    loss(outputs(network, forward, held, settings.batch_size), y[held])
-                )
+                valid = mean
+                if len(held):
+                    valid = float(
+                        loss(outputs(network, forward, held, settings.batch_size), y[held])
+                    )
+                bar.set_postfix(loss=f"{mean:.3f}", held_out=f"{valid:.3f}")
+                losses.append((mean, valid))
+                return mean, valid
 
-            losses = fit(
-                network,
-                settings.epochs,
-                lambda epoch: torch.split(used[torch.randperm(len(used)).to(used.device)], size),
-                step,
-                evaluate,
-                stop=lambda found: len(held) > 0 and stopping(found[1]),
-                tick=bar.update,
-            )
+            def stop(found: tuple[float, float]) -> bool:
+                over = stopping(found[1]) and len(held) > 0
+                progress.save(losses, over or len(losses) == settings.epochs)
+                return over
+
+            with contextlib.suppress(Interrupted):
+                fit(
+                    network,
+                    len(losses) if finished else settings.epochs,
+                    batches,
+                    step,
+                    evaluate,
+                    schedule=stopping.schedule,
+                    stop=stop,
+                    tick=bar.update,
+                    done=losses,
+                )
+        if not losses:
+            return None
+        if len(held):
+            stopping.restore()
+        unsettle(network)
         train, valid = zip(*losses, strict=True)
-        if not len(held):
-            return network, History(train, (), len(train) - 1), 0
-        stopping.restore()
-        return network, History(train, valid, stopping.best), len(held)
+        best = stopping.best if len(held) else len(train) - 1
+        return Member(network.eval(), History(train, valid if len(held) else (), best), split)
+
+
+class Interrupted(Exception):  # noqa: N818
+    """Training is to end, with what has been learned so far."""
+
+
+class Divided(torch.nn.Module):
+    """Divide the columns of a weight, (G, F), by constants (F,)."""
+
+    scale: Tensor
+
+    def __init__(self, scale: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("scale", scale)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """Return the weight to use."""
+        return weight / self.scale
+
+
+def settle(network: torch.nn.Module, forward: Forward, index: Tensor) -> None:
+    """Start a readout at a sane scale: pooled features of about 1, outputs of 0.
+
+    Sums over simplices can be of any size, and one step would change the outputs by as much.
+    """
+    hooks, scales = [], {}
+
+    def note(dense: torch.nn.Module, inputs: tuple[Tensor]) -> None:
+        rms = inputs[0].square().mean(dim=0).sqrt()
+        scales[dense] = torch.where(rms > 0, rms, 1.0).clamp(min=0.1 * float(rms.mean()))
+
+    readouts = [part for part in network.modules() if isinstance(part, ComplexReadout)]
+    for readout in readouts:
+        hooks += [dense.register_forward_pre_hook(note) for dense in readout.dense]
+        torch.nn.init.zeros_(readout.last.weight)
+        torch.nn.init.zeros_(readout.last.bias)
+    if readouts:
+        with torch.no_grad():
+            forward(network, index[:SAMPLE])
+    for hook in hooks:
+        hook.remove()
+    for dense, scale in scales.items():
+        parametrize.register_parametrization(dense, "weight", Divided(scale))
+
+
+def unsettle(network: torch.nn.Module) -> None:
+    """Put the scale of a readout into its weights."""
+    for part in network.modules():
+        if isinstance(part, ComplexReadout):
+            for dense in part.dense:
+                parametrize.remove_parametrizations(dense, "weight")
 
 
 def check_settings(estimator: Any, *counts: str) -> None:

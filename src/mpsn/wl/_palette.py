@@ -6,7 +6,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from mpsn.errors import ColoringError
+from mpsn.errors import ColoringError, FileError
 
 
 class Palette:
@@ -41,6 +41,59 @@ class Palette:
         out = type(self)()
         out._rules, out._used = dict(self._rules), self._used
         out._tables = {at: dict(table) for at, table in self._tables.items()}
+        return out
+
+    def to_parts(self, colors: Tensor) -> dict[str, Tensor]:
+        """Return some colors of :func:`swl`, ascending, and their signatures, as tensors by name.
+
+        ``keys`` holds the bytes of all signatures, those of color i from ``ptr[i]`` to
+        ``ptr[i + 1]``; ``places`` (colors, 2) the round and the dimension of each.
+        """
+        rows = {
+            color: (place, key)
+            for place, table in self._tables.items()
+            for key, color in table.items()
+        }
+        kept = [rows[color] for color in colors.tolist()]
+        keys = b"".join(key for _, key in kept)  # type: ignore[misc]
+        sizes = torch.tensor([len(key) for _, key in kept], dtype=torch.int64)  # type: ignore[arg-type]
+        return {
+            "colors": colors,
+            "keys": torch.frombuffer(bytearray(keys), dtype=torch.uint8)
+            if keys
+            else sizes.byte()[:0],
+            "ptr": torch.nn.functional.pad(sizes.cumsum(0), (1, 0)),
+            "places": torch.tensor([place for place, _ in kept], dtype=torch.int64).reshape(-1, 2),
+        }
+
+    @classmethod
+    def from_parts(cls, parts: Mapping[str, Tensor]) -> Self:
+        """Build a palette from the tensors of :meth:`to_parts`, which are checked."""
+        kinds = {"colors": 1, "keys": 1, "ptr": 1, "places": 2}
+        colors, keys, ptr, places = (parts.get(name) for name in kinds)
+        if (
+            colors is None
+            or keys is None
+            or ptr is None
+            or places is None
+            or any(parts[name].dim() != kinds[name] for name in kinds)
+            or any(part.dtype != torch.int64 for part in (colors, ptr, places))
+            or keys.dtype != torch.uint8
+            or places.shape != (len(colors), 2)
+            or ptr.tolist()[:1] != [0]
+            or len(ptr) != len(colors) + 1
+            or bool((ptr.diff() < 0).any())
+            or ptr.tolist()[-1] != len(keys)
+            or not bool(((colors >= 0) & (colors < 1 << 31)).all())
+            or bool((colors.diff() <= 0).any())
+        ):
+            raise FileError("expected colors and their signatures")
+        out, content, ends = cls(), keys.cpu().numpy().tobytes(), ptr.tolist()
+        for color, place, start, stop in zip(
+            colors.tolist(), places.tolist(), ends, ends[1:], strict=False
+        ):
+            out._tables.setdefault((place[0], place[1]), {})[content[start:stop]] = color
+        out._used = int(colors[-1]) + 1 if len(colors) else 0
         return out
 
     def adopt(self, rule: Hashable, kinds: Mapping[int, str]) -> None:

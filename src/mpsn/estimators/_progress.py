@@ -1,0 +1,89 @@
+"""Checkpoints of training: what a fit that was killed goes on from."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from mpsn.errors import FileError
+from mpsn.training._checkpoint import ModelFile, damaged, read_model, write_model
+from mpsn.training._loop import EarlyStopping
+
+SECONDS = 10.0  # between checkpoints
+
+
+class Resume(NamedTuple):
+    """Where checkpoints go, and what data and settings they are of."""
+
+    path: Path
+    key: str
+
+    def file(self, member: int) -> Path:
+        """Return the checkpoint of a network."""
+        return self.path.with_name(f"{self.path.name}.resume{member}")
+
+
+def forget(path: Path, members: int) -> None:
+    """Remove the checkpoints of a fit."""
+    for member in range(members):
+        Resume(path, "").file(member).unlink(missing_ok=True)
+
+
+class Progress:
+    """The state of one network in training, with a file if there is a place for it."""
+
+    def __init__(
+        self,
+        resume: Resume | None,
+        member: int,
+        network: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        stopping: EarlyStopping,
+        generators: Mapping[str, torch.Generator],
+    ) -> None:
+        self.path, self.key = resume and resume.file(member), resume and resume.key
+        self.network, self.optimizer, self.stopping = network, optimizer, stopping
+        self.generators, self._saved = generators, time.monotonic()
+
+    def save(self, losses: list[tuple[float, float]], finished: bool) -> None:
+        """Write a checkpoint, if training has finished or the last one is some time ago."""
+        if self.path is None or (not finished and time.monotonic() - self._saved < SECONDS):
+            return
+        parts = {"now": self.network.state_dict(), "best": self.stopping.weights}
+        parts["random"] = {kind: g.get_state() for kind, g in self.generators.items()}
+        parts |= {f"adam{i}": state for i, state in self.optimizer.state_dict()["state"].items()}
+        tensors = {f"{k}.{name}": t for k, part in parts.items() for name, t in part.items()}
+        state = {"key": self.key, "losses": losses, "finished": finished}
+        write_model(self.path, ModelFile("Progress", state, tensors))
+        self._saved = time.monotonic()
+
+    def restore(self) -> tuple[list[tuple[float, float]], bool]:
+        """Take up a checkpoint; return the losses so far, and whether training has finished."""
+        if self.path is None or not self.path.exists():
+            return [], False
+        kind, state, tensors = read_model(self.path)
+        if kind != "Progress" or state.get("key") != self.key:
+            return [], False  # of other data or settings
+        parts: dict[str, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            part, _, rest = name.partition(".")
+            parts.setdefault(part, {})[rest] = tensor
+        try:
+            losses = [(float(train), float(valid)) for train, valid in state["losses"]]
+            self.network.load_state_dict(parts["now"])
+            groups = self.optimizer.state_dict()["param_groups"]
+            count = len(groups[0]["params"])
+            moments = {i: parts[f"adam{i}"] for i in range(count) if f"adam{i}" in parts}
+            self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+            for epoch, (_, valid) in enumerate(losses):  # the rates and the best, as they came
+                self.stopping.schedule(epoch)
+                self.stopping(valid)
+            self.stopping.weights = parts["best"]
+            for name, generator in self.generators.items():
+                generator.set_state(parts["random"][name])
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise FileError(f"{damaged(self.path, error)} Or remove it to start anew.") from error
+        return losses, bool(state.get("finished"))
