@@ -2,7 +2,7 @@
 
     python benchmarks/estimators.py choose --out runs/estimators --jobs 14 --device cuda
     python benchmarks/estimators.py compare --out runs/estimators --jobs 14 --device cuda
-    python benchmarks/estimators.py report --out runs/estimators
+    python benchmarks/estimators.py report --out runs/estimators --pack results/estimators.jsonl
 
 Nine data sets: five of the TU collection, from the folder that MPSN_DATA names, on the folds of
 ``mpsn.datasets.tu_folds``, and four that are generated, on ten stratified folds. ``choose`` fits
@@ -271,11 +271,17 @@ def published(results):
     return found
 
 
+def records(out):
+    """Return the records in a folder, or in a file with one a line."""
+    if out.is_file():
+        return [json.loads(line) for line in out.read_text().splitlines()]
+    return [json.loads(path.read_text()) for path in sorted(out.glob("*/*.json"))]
+
+
 def tables(out, results):
     """Return the two tables of all records, as lines of Markdown."""
     inner, outer, seconds = defaultdict(list), defaultdict(list), defaultdict(list)
-    for path in sorted(out.glob("*/*.json")):
-        record = json.loads(path.read_text())
+    for record in records(out):
         key = record["set"], record["method"]
         found = record["accuracy"] if isinstance(record["accuracy"], list) else [record["accuracy"]]
         (inner if record["part"] == "inner" else outer)[key] += found
@@ -284,7 +290,8 @@ def tables(out, results):
     lines = []
     for title, table, methods in (("inner", inner, CANDIDATES), ("outer", outer, METHODS)):
         sets = [name for name in (*TU, *GENERATED) if any(key[0] == name for key in table)]
-        names = [method for method in methods if any(key[1] == method for key in table)]
+        found = {method for _, method in table}
+        names = [m for m in [*methods, *sorted(found - set(methods))] if m in found]
         if not sets:
             continue
         lines += [f"| {title} | {' | '.join(sets)} | mean | seconds |"]
@@ -315,6 +322,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time, in processes")
     parser.add_argument("--minutes", type=float, default=60, help="time to stop after")
     parser.add_argument("--quick", action="store_true", help="two generated sets, two folds")
+    parser.add_argument("--pack", type=Path, help="write all records to this file, one a line")
     parser.add_argument("--results", type=Path, default=Path("results"))
     options = parser.parse_args()
     if options.quick:
@@ -337,6 +345,9 @@ def main() -> None:
                     print(f"failed: {task}: {error!r}", flush=True)
                 else:
                     print(json.dumps(record), flush=True)
+    if options.pack:
+        lines = [json.dumps(record) + "\n" for record in records(options.out)]
+        options.pack.write_text("".join(lines))
     print("\n".join(tables(options.out, options.results)))
 
 
