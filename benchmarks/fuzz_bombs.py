@@ -237,8 +237,8 @@ def _meta_bombs():
         "scale-0": put(*state, "targets", "scale", value=[0.0]),
         "scale-1e308": put(*state, "targets", "scale", value=[1e308]),
         "mean-infinite": put(*state, "targets", "mean", value=[float("inf")]),
-        "columns-scale-0": put(
-            *state, "features", "columns", 1, value={"name": "size", "scale": 0.0}
+        "columns-scale-negative": put(
+            *state, "features", "columns", 0, 0, value={"name": "size", "scale": -1.0}
         ),
     }.items():
         BOMBS[f"model-numbers {name}"] = Bomb("model-numbers", meta("model-numbers", change))

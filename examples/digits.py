@@ -71,7 +71,8 @@ def main() -> None:
         i = next(i for i in range(700) if labels[i] == digit)
         gray = [x[:, 0] for x in complexes[i].x]
         mpsn.plotting.draw_complex(complexes[i], ax, positions=corners(images[i]), values=gray)
-        ax.set_title(f"a {digit} with {holes[i]} hole{'' if holes[i] == 1 else 's'}")
+        article, plural = "an" if digit == 8 else "a", "" if holes[i] == 1 else "s"
+        ax.set_title(f"{article} {digit} with {holes[i]} hole{plural}")
     bottom = torch.zeros(10)
     for number, part in enumerate(shares.T):
         axes[3].bar(range(10), part, bottom=bottom, label=("none", "one", "two or more")[number])

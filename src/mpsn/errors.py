@@ -68,3 +68,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     near = get_close_matches(name, list(known))
     return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+def visible(text: object) -> str:
+    r"""Return text with escapes for what a terminal would obey instead of show.
+
+    Names in files can hold anything.
+
+    Example:
+        >>> from mpsn.errors import visible
+        >>> print(visible("graph \x1b[2J"), visible("Ω"))
+        graph \x1b[2J Ω
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))

@@ -162,6 +162,9 @@ def test_refusals():
         sr.SRConfig(sin=SINConfig(), max_ring=6)
 
 
+MEASURED = {"pairs": 1, "failed": 0, "rate": 0.0}
+
+
 def test_families_that_cannot_be_had(monkeypatch, tmp_path):
     def urlopen(url, timeout):
         raise OSError("no route to host")
@@ -169,7 +172,7 @@ def test_families_that_cannot_be_had(monkeypatch, tmp_path):
     monkeypatch.delenv("MPSN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("urllib.request.urlopen", urlopen)
-    stub = replace(sr.EXPERIMENT, work=lambda job, resources: [Run(0, 0, {"rate": 0.0})])
+    stub = replace(sr.EXPERIMENT, work=lambda job, resources: [Run(0, 0, MEASURED)])
     records, missing = engine.run(stub, {"sin": CONFIGS["sin"]}, 1, out=tmp_path / "runs")
     assert [record.job.data for record in records] == CONSTRUCTED
     assert len(missing) == 6

@@ -295,14 +295,6 @@ def test_the_swl_kernel_sees_triangles():
     assert gram("swl", graphs, 3, labeled=False)[0, 1] < 0.9
 
 
-def test_the_ring_kernel_sees_rings():
-    graphs = [as_graph(g) for g in (nx.cycle_graph(8), nx.disjoint_union(*[nx.cycle_graph(4)] * 2))]
-    assert gram("swl", graphs, 3, labeled=False)[0, 1] == pytest.approx(1)
-    assert gram("rings", graphs, 3, labeled=False)[0, 1] < 0.9
-    plain = [graph._replace(x=torch.ones(8, 1)) for graph in graphs]
-    assert gram("rings", plain, 3, labeled=True)[0, 1] < 0.9
-
-
 def test_missing_data_is_said_and_broken_data_refused_before_any_training(data, monkeypatch):
     def offline(*_, **__):
         raise OSError("no network")

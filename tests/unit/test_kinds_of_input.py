@@ -165,7 +165,8 @@ def test_data_sets_of_pyg(tmp_path):
     assert mpsn.clique_complexes(rings).union.x[1].shape == (24, 2)
     assert mpsn.wl.wl(rings, rounds=1).num_complexes == 6
     model = mpsn.estimators.SimplicialClassifier(epochs=1, members=1, hidden=4, layers=1)
-    assert len(model.fit(rings).predict(rings)) == 6
+    with pytest.warns(LeftOut, match="listed in one direction"):
+        assert len(model.fit(rings).predict(rings)) == 6
     for found in (rings, list(rings), rings[0]):
         torch.save(found, tmp_path / "rings.pt")
         items = list(read_collection([tmp_path / "rings.pt"], unsafe_pickle=True))

@@ -15,10 +15,10 @@ from rich.markup import escape
 
 from mpsn.cli._graphs import distinguish, lift
 from mpsn.cli._models import fit, predict
-from mpsn.cli._output import print_error, visible
+from mpsn.cli._output import print_error
 from mpsn.cli._reproduce import report, reproduce, tune
 from mpsn.cli._show import show
-from mpsn.errors import LeftOut, MPSNError
+from mpsn.errors import LeftOut, MPSNError, visible
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
 

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson, csv_cell, print_lines, visible
-from mpsn.errors import GraphError
+from mpsn.cli._output import AsJson, csv_cell, print_lines
+from mpsn.errors import GraphError, visible
 
 if TYPE_CHECKING:
     from mpsn.datasets._collections import GraphCollection, Item

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from mpsn.errors import FileError, MissingPackageError, MPSNError
+from mpsn.errors import FileError, MissingPackageError, MPSNError, visible
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -62,19 +62,6 @@ def print_lines(text: str) -> None:
     """Print text of several lines."""
     for line in text.split("\n"):
         print(visible(line))
-
-
-def visible(text: object) -> str:
-    r"""Return text with escapes for what a terminal would obey instead of show.
-
-    Names in files can hold anything.
-
-    Example:
-        >>> from mpsn.cli._output import visible
-        >>> print(visible("graph \x1b[2J"), visible("Ω"))
-        graph \x1b[2J Ω
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
 def csv_cell(value: object) -> object:

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson, drawing, print_table, visible
-from mpsn.errors import MPSNError
+from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.errors import MPSNError, visible
 from mpsn.experiments._catalog import CATALOG, Entry
 
 if TYPE_CHECKING:

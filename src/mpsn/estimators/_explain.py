@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mpsn.complexes import collate
 from mpsn.complexes.complex import Complex
-from mpsn.errors import MPSNError
+from mpsn.errors import MPSNError, visible
 from mpsn.estimators._ensemble import Ensemble
 from mpsn.estimators._trainer import check_finite
 
@@ -84,7 +84,7 @@ class Explanation:
         ax = draw_complex(self.complex, ax, values=self.contributions)
         unit = "number" if self.margin is None else "probability"
         ax.figure.axes[-1].set_ylabel(f"contribution to the {unit}")
-        ax.set_title(str(self))
+        ax.set_title(visible(self))
         return ax
 
 

@@ -67,7 +67,7 @@ CATALOG = {
     "tu": Entry(
         """Classify the graphs of the TU data sets: SIN, GIN, and the SWL and WL kernels.
 
-        Models are sin, gin, swl-kernel, wl-kernel and, on NCI1, rings-kernel. Trains on ten folds,
+        Models are sin, gin, swl-kernel and wl-kernel. Trains on ten folds,
         in one pass on a GPU, and prints two accuracies: under the paper's protocol, which selects
         the epoch on the test folds, and under an honest one. Data sets that cannot be downloaded
         are left out and reported.

@@ -19,7 +19,7 @@ from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 from mpsn.training._config import ConfigError
 from mpsn.training._splits import hold_out
 
-Model = Literal["sin", "gin", "rings-kernel", "swl-kernel", "wl-kernel"]
+Model = Literal["sin", "gin", "swl-kernel", "wl-kernel"]
 
 
 @dataclass(frozen=True)

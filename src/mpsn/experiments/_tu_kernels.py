@@ -18,9 +18,8 @@ Array = NDArray[Any]
 class KernelConfig:
     """Settings of a kernel with a support vector machine."""
 
-    test: Literal["wl", "swl", "rings"]
-    """Which colors to count: those of vertices (WL), of simplices up to triangles (SWL), or of
-    vertices, edges and rings of up to six vertices."""
+    test: Literal["wl", "swl"]
+    """Which colors to count: those of vertices (WL), or of simplices up to triangles (SWL)."""
     rounds: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     """Numbers of rounds to select from."""
     costs: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
@@ -62,9 +61,7 @@ def kernel_runs(
     return [{**curve, "val_test": curve["test"]} for curve in curves]
 
 
-def gram(
-    test: Literal["wl", "swl", "rings"], graphs: Sequence[Graph], rounds: int, labeled: bool
-) -> Array:
+def gram(test: Literal["wl", "swl"], graphs: Sequence[Graph], rounds: int, labeled: bool) -> Array:
     """Return the kernel of all pairs of graphs, (graphs, graphs), with ones on the diagonal.
 
     Colors that only test graphs have change no product of theirs with other graphs.
@@ -74,8 +71,7 @@ def gram(
     if test == "wl":
         counter: Any = WLKernel(rounds, "features" if labeled else "uniform")
     else:
-        initial: Any = "features" if labeled else "dimension"
-        counter = SWLKernel(rounds, initial=initial, lift="cliques" if test == "swl" else "rings")
+        counter = SWLKernel(rounds, 2, initial="features" if labeled else "dimension")
     counts = counter.fit_transform(graphs).astype(np.float64)
     products = (counts @ counts.T).toarray()
     length = np.sqrt(products.diagonal())
