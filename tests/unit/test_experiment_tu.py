@@ -95,7 +95,7 @@ def test_configs_are_those_of_the_paper():
             assert net.dropout_position == position
             assert net.readout_dims == ((0, 1, 2) if row.endswith("-sum") else (0, 2))
     kinds = {(config.dataset, config.model) for config in found.values()}
-    assert len(kinds) == 25  # and a kernel on rings
+    assert len(kinds) == 24
     assert len(found) == 26
 
 

@@ -34,8 +34,8 @@ def test_features_far_beyond_those_of_the_fit(tmp_path, size):
     nx.write_graphml(far[0], tmp_path / "far.graphml")
     words = [str(tmp_path / "model.mpsn"), str(tmp_path / "far.graphml"), "--json"]
     done = CliRunner().invoke(app, ["predict", *words])
-    (row,) = json.loads(done.stdout, parse_constant=pytest.fail)
-    assert row["prediction"] == int(model.predict(far)[0])
+    rows = [json.loads(line, parse_constant=pytest.fail) for line in done.stdout.splitlines()]
+    assert rows[0]["prediction"] == int(model.predict(far)[0])
 
 
 @pytest.mark.parametrize("size", [1e160, 1e305])
