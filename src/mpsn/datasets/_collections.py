@@ -16,12 +16,11 @@ import networkx as nx
 import torch
 from torch_geometric.data import Data, Dataset
 
-from mpsn._io import open_zip
 from mpsn.complexes._objects import find_ends
 from mpsn.datasets._files import ENDINGS, MAX_PARSED, check_file, graph_suffix, iter_graphs
 from mpsn.datasets._tu_graphs import split_raw
-from mpsn.datasets._tu_raw import parse, read_members
-from mpsn.errors import UNREADABLE, FileError, LeftOut, MPSNError, did_you_mean
+from mpsn.datasets._tu_raw import name_of, parse, read_members
+from mpsn.errors import UNREADABLE, FileError, LeftOut, did_you_mean
 
 MAX_LABEL = 1000  # characters: numpy gives every label of an array the room of the longest
 Item = tuple[str, Any, Any]  # name, graph, label or None
@@ -77,7 +76,7 @@ def read_collection(
     (path,) = given
     if path.suffix == ".pt":
         return _pickled(path, unsafe_pickle, target)
-    if (name := _tu_name(path)) is not None:
+    if (name := name_of(path)) is not None:
         return _tu(path, name, target)
     if path.is_dir() and not _graph_files(path):
         inner = sorted(p for p in path.iterdir() if p.is_dir() and _graph_files(p))
@@ -281,25 +280,6 @@ def _typed(words: list[str]) -> list[Any]:
     with suppress(ValueError):
         return [float(word.replace("_", "no number")) for word in words]
     return list(words)
-
-
-def _tu_name(path: Path) -> str | None:
-    """Return the name of the TU set in a zip file or folder, or None if there is none."""
-    names: list[str] = []
-    if path.is_dir():
-        places = ("*_A.txt", "*/*_A.txt", "*/*/*_A.txt")
-        names = [found.name for place in places for found in path.glob(place)]
-    elif path.suffix == ".zip":
-        try:
-            with open_zip(path) as archive:
-                names = [name.rsplit("/", 1)[-1] for name in archive.namelist()]
-        except MPSNError:
-            raise
-        except UNREADABLE as error:
-            raise FileError(f"Expected a zip file at {path}, got {error}.") from error
-        if not any(name.endswith("_A.txt") for name in names):
-            raise FileError(f"Expected a TU archive with NAME_A.txt at {path}, got none in it.")
-    return next((name.removesuffix("_A.txt") for name in names if name.endswith("_A.txt")), None)
 
 
 def _tu(path: Path, name: str, target: str | None) -> GraphCollection:

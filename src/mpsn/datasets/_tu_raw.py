@@ -91,6 +91,25 @@ def holds(folder: Path, name: str) -> bool:
     return any((folder / place).is_file() for place in _places(name, "A"))
 
 
+def name_of(path: Path) -> str | None:
+    """Return the name of the TU set in a zip file or folder, or None if there is none."""
+    names: list[str] = []
+    if path.is_dir():
+        places = ("*_A.txt", "*/*_A.txt", "*/*/*_A.txt")
+        names = [found.name for place in places for found in path.glob(place)]
+    elif path.suffix == ".zip":
+        try:
+            with open_zip(path) as archive:
+                names = [name.rsplit("/", 1)[-1] for name in archive.namelist()]
+        except MPSNError:
+            raise
+        except UNREADABLE as error:
+            raise FileError(f"Expected a zip file at {path}, got {error}.") from error
+        if not any(name.endswith("_A.txt") for name in names):
+            raise FileError(f"Expected a TU archive with NAME_A.txt at {path}, got none in it.")
+    return next((name.removesuffix("_A.txt") for name in names if name.endswith("_A.txt")), None)
+
+
 def _places(name: str, part: str) -> list[str]:
     return [f"{folder}{name}_{part}.txt" for folder in ("", "raw/", f"{name}/", f"{name}/raw/")]
 

@@ -4,7 +4,7 @@ import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -31,14 +31,15 @@ from mpsn.estimators._inputs import (
     targets_of,
     vertex_names,
 )
-from mpsn.estimators._kernel import ColorSum, blend, find_colors
+from mpsn.estimators._kernel import blend, find_colors
 from mpsn.estimators._progress import Resume
-from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
+from mpsn.estimators._restore import learned_by, restore
+from mpsn.estimators._saving import load_estimator, save_estimator
+from mpsn.estimators._summary import summary
 from mpsn.estimators._targets import Targets
 from mpsn.estimators._threads import SerialBLAS, serially
 from mpsn.estimators._trainer import (
     Forward,
-    History,
     Member,
     Split,
     Trainer,
@@ -47,22 +48,7 @@ from mpsn.estimators._trainer import (
 )
 from mpsn.lifting._named import Lift, as_lift
 from mpsn.nn.models import SIN, SINConfig
-from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What a model file says beside settings and weights; types are checked when it is read."""
-
-    features: Encoding
-    histories: tuple[History, ...]
-    graphs: int
-    counts: tuple[int, ...]
-    validation: int
-    targets: Targets
-    scores: dict[str, float]
-    share: float
 
 
 class Simplicial(BaseEstimator):
@@ -315,47 +301,7 @@ class Simplicial(BaseEstimator):
     def summary(self) -> str:
         """Return a description of the data, the network and its training."""
         check_is_fitted(self, "model_")
-        counts = ", ".join(f"{n:,} of dimension {k}" for k, n in enumerate(self.counts_))
-        held, runs = self.n_validation_, self.histories_
-        cliques = f"cliques of up to {self.max_dim + 1} vertices"
-        rings = f"rings of up to {self.max_ring} vertices"
-        lifts = {"cliques": cliques, "rings": rings, "cliques+rings": f"{cliques}, {rings}"}
-        lines = [
-            f"{type(self).__name__}, fitted to {self.n_graphs_} graphs",
-            f"  cells            {counts} ({lifts.get(str(self.lift), self.lift)})",
-            *(
-                f"  {name:<17}" + text.replace("\n", "\n" + " " * 19)
-                for name, text in self.features_.describe().items()
-            ),
-            f"  targets          {self.targets_}",
-        ]
-        if runs:
-            size = sum(p.numel() for p in self.model_.parameters())
-            lines.append(
-                f"  network          {len(runs)} times SIN, averaged; {self.layers} layers of "
-                f"width {self.hidden}, {self.readout} over cells, {size:,} parameters"
-            )
-            kept = ", ".join(str(run.best + 1) for run in runs)
-            why = "too few graphs" if self.validation else "validation=0"
-            best = (
-                f"best on {held} other graphs held out each time"
-                if held
-                else (f"the last; none held out: {why}")
-            )
-            lines.append(f"  training         kept epoch {kept}, {best}")
-        if self.kernel is not False:
-            lines.append(
-                f"  SWL kernel       {self.model_.share:.0%} of the output, by the loss on graphs "
-                f"held out"
-            )
-        lines += self.report()
-        return "\n".join(lines)
-
-    def report(self) -> list[str]:
-        """Return how good the model is on graphs held out, beside simpler ones, line by line."""
-        what = self.targets_.metric
-        rows = [f"    {name:<15}{value:.3f}" for name, value in self.scores_.items()]
-        return [f"  {what} on graphs held out", *rows] if rows else []
+        return summary(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: weights and JSON, no pickle."""
@@ -365,17 +311,7 @@ class Simplicial(BaseEstimator):
                 f"Expected a lift by name, such as 'rings', in a model to save, got the function "
                 f"{self.lift!r:.60}; lift the graphs first, and fit and predict complexes."
             )
-        learned = Learned(
-            self.features_,
-            self.histories_,
-            self.n_graphs_,
-            self.counts_,
-            self.n_validation_,
-            self.targets_,
-            self.scores_,
-            self.model_.share,
-        )
-        save_estimator(self, path, asdict(learned), self.model_.state_dict())
+        save_estimator(self, path, asdict(learned_by(self)), self.model_.state_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -390,36 +326,7 @@ class Simplicial(BaseEstimator):
     def _restore(
         cls, settings: object, learned: dict[str, Any], tensors: dict[str, Tensor]
     ) -> Self:
-        out = build(cls, settings, "its settings")
-        state = build(Learned, learned, "its state")
-        check_settings(out, "members", "epochs", "batch_size", "patience")
-        networks = {name: t for name, t in tensors.items() if not name.startswith("kernel.")}
-        cells = len(state.histories) * out.layers * (out.max_dim + 1)
-        check_sizes(networks, cells, out.hidden)
-        if len(state.histories) > out.members or not 0 <= state.share <= 1:
-            raise FileError(f"expected up to {out.members} histories, got {len(state.histories)}")
-        if any(bool(run.valid) != bool(state.validation) for run in state.histories):
-            raise FileError("expected validation losses where samples were held out")
-        out._adopt(state.targets)
-        out.targets_, out.features_, out.histories_ = state.targets, state.features, state.histories
-        if len(state.features.columns) != out.max_dim + 1:
-            raise FileError(f"expected features of dimensions 0 to {out.max_dim}")
-        out.n_features_in_ = out.features_.widths[0]
-        out.n_graphs_, out.counts_, out.n_validation_ = state.graphs, state.counts, state.validation
-        out.scores_, width = state.scores, out.targets_.width
-        parts = {name: t for name, t in tensors.items() if name.startswith("kernel.")}
-        kernel = (
-            ColorSum(out.max_dim, {name[7:]: t for name, t in parts.items()}) if parts else None
-        )
-        if (kernel is None) != (state.share == 0) or (kernel and kernel.bias.shape != (width,)):
-            raise FileError("expected the weights of a kernel if it has a share")
-        if kernel is not None and kernel.start.tolist() != out.features_.categories:
-            raise FileError("expected a kernel whose colors start with the kinds of vertices")
-        with torch.device("meta"):
-            members = [SIN(out._config()) for _ in state.histories]
-        out.model_ = Ensemble(members, kernel, state.share)
-        adopt_weights(out.model_, tensors)
-        return out
+        return restore(build(cls, settings, "its settings"), learned, tensors)
 
     def __sklearn_tags__(self) -> Any:
         """Return tags: the input is graphs, not a table."""

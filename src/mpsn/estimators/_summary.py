@@ -1,0 +1,49 @@
+"""A fitted model of graphs in words."""
+
+from typing import Any
+
+
+def summary(model: Any) -> str:
+    """Return a description of the data, the network and its training."""
+    counts = ", ".join(f"{n:,} of dimension {k}" for k, n in enumerate(model.counts_))
+    held, runs = model.n_validation_, model.histories_
+    cliques = f"cliques of up to {model.max_dim + 1} vertices"
+    rings = f"rings of up to {model.max_ring} vertices"
+    lifts = {"cliques": cliques, "rings": rings, "cliques+rings": f"{cliques}, {rings}"}
+    lines = [
+        f"{type(model).__name__}, fitted to {model.n_graphs_} graphs",
+        f"  cells            {counts} ({lifts.get(str(model.lift), model.lift)})",
+        *(
+            f"  {name:<17}" + text.replace("\n", "\n" + " " * 19)
+            for name, text in model.features_.describe().items()
+        ),
+        f"  targets          {model.targets_}",
+    ]
+    if runs:
+        size = sum(p.numel() for p in model.model_.parameters())
+        lines.append(
+            f"  network          {len(runs)} times SIN, averaged; {model.layers} layers of "
+            f"width {model.hidden}, {model.readout} over cells, {size:,} parameters"
+        )
+        kept = ", ".join(str(run.best + 1) for run in runs)
+        why = "too few graphs" if model.validation else "validation=0"
+        best = (
+            f"best on {held} other graphs held out each time"
+            if held
+            else (f"the last; none held out: {why}")
+        )
+        lines.append(f"  training         kept epoch {kept}, {best}")
+    if model.kernel is not False:
+        lines.append(
+            f"  SWL kernel       {model.model_.share:.0%} of the output, by the loss on graphs "
+            f"held out"
+        )
+    lines += _report(model)
+    return "\n".join(lines)
+
+
+def _report(model: Any) -> list[str]:
+    """Return how good the model is on graphs held out, beside simpler ones, line by line."""
+    what = model.targets_.metric
+    rows = [f"    {name:<15}{value:.3f}" for name, value in model.scores_.items()]
+    return [f"  {what} on graphs held out", *rows] if rows else []
