@@ -84,7 +84,7 @@ def test_an_interruption_says_how_to_go_on(mpsn, tmp_path, monkeypatch):
     assert "run the same command again" in err
 
 
-def test_ten_kills_and_the_records_are_those_of_an_undisturbed_run(tmp_path):
+def test_killed_runs_end_as_an_undisturbed_one(tmp_path):
     """SIGKILL at random moments; then the same command goes on until it is through."""
     rng = random.Random(0)
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
@@ -105,7 +105,7 @@ def test_ten_kills_and_the_records_are_those_of_an_undisturbed_run(tmp_path):
     subprocess.run(command(tmp_path / "calm"), env=env, check=True, capture_output=True)
     whole = time.perf_counter() - start
     stored = set()
-    for _ in range(10):
+    for _ in range(4):
         victim = subprocess.Popen(
             command(tmp_path / "killed"),
             env=env,
