@@ -109,7 +109,7 @@ class ComplexDataset(Sequence[C]):
         return type(self)(self.union.to(device))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the dataset to one ``.npz`` file, as :meth:`Complex.save` does."""
+        """Save the dataset to one ``.npz`` file, as ``Complex.save`` does."""
         self.union.save(path)
 
     @classmethod

@@ -25,7 +25,7 @@ class CellComplex(Complex):
 
     Args:
         num_vertices: Number of vertices. Defaults to 0.
-        incidences: The :class:`Incidence` of dimension 1, 2, ... Defaults to none.
+        incidences: The :class:`mpsn.complexes.Incidence` of dimension 1, 2, ... Defaults to none.
         x: Features per dimension, each (n_k, F_k) or None.
         y: Labels: a number, or a tensor with one row per complex or per vertex.
         orientation: Signs ±1 per dimension, each (n_k,) or None for the given orientation.

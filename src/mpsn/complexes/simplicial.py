@@ -21,7 +21,7 @@ class SimplicialComplex(Complex):
 
     *Order.* The vertices of a simplex are sorted. The builders (:meth:`from_simplices`,
     :meth:`from_graph`, :func:`mpsn.clique_complex`, ...) sort the simplices of each dimension
-    lexicographically; :meth:`permute` and custom face tables may have any order.
+    lexicographically; ``permute`` and custom face tables may have any order.
 
     *Orientation.* By default every simplex is oriented by its ascending vertices, so
     ``faces(k)[s, i]`` enters the boundary of ``s`` with sign :math:`(-1)^i`. ``flip`` reverses
