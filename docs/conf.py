@@ -34,7 +34,10 @@ nitpick_ignore_regex = [
         r"(collections|hypothesis|matplotlib|networkx|numpy|nx|os|pathlib|sklearn|torch\w*)\..*",
     ),
     ("py:.*", r"Complex|mpsn\.\w+\._\w+\.\w+"),  # named in strings, or in internal modules
-    ("py:.*", r"Axes|Figure|mpsn\.(experiments|lifting)\.\w+\.[CT]"),  # two of those, and type variables
+    (
+        "py:.*",
+        r"Axes|Figure|mpsn\.(experiments|lifting)\.\w+\.[CT]",
+    ),  # two of those, and type variables
 ]
 
 html_theme = "furo"
