@@ -22,6 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from unittest import mock
 
 import networkx as nx
 import numpy as np
@@ -34,7 +35,7 @@ from sklearn.svm import LinearSVC
 
 from mpsn.datasets import tu_folds
 from mpsn.datasets._collections import read_collection
-from mpsn.estimators import SimplicialClassifier
+from mpsn.estimators import SimplicialClassifier, _kernel
 from mpsn.estimators._inputs import prepare
 from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
@@ -59,6 +60,12 @@ CANDIDATES = {  # settings that differ from the defaults
     "patience 15": {"patience": 15},
     "batch 32": {"batch_size": 32},
 }
+FORMS = {  # of the kernel alone
+    "kernel of 2 rounds": {"ROUNDS": 2},
+    "kernel of 4 rounds": {"ROUNDS": 4},
+    "kernel of all colors": {"LEAST": 1},
+}
+CANDIDATES |= {name: {"kernel": True} for name in FORMS}
 METHODS = ("default", "SIN", "GIN", "SWL kernel", "WL kernel", "counts")
 METHODS = (*METHODS, "kernel alone", "networks alone")
 INNER_FOLDS = 2
@@ -212,7 +219,8 @@ def score(part, name, fold, method, device):
         return float((fit_kernel(kind, name, seen, y[train])(new) == y[test]).mean())
     else:
         model = SimplicialClassifier(**CANDIDATES[method], device=device)
-    return float(model.fit(seen, y[train]).score(new, y[test]))
+    with mock.patch.dict(vars(_kernel), FORMS.get(method, {})):
+        return float(model.fit(seen, y[train]).score(new, y[test]))
 
 
 def run(task, out, device):

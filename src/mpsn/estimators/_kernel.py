@@ -18,6 +18,7 @@ from mpsn.nn.readout import pool
 from mpsn.wl import Palette, swl
 
 ROUNDS = 3
+LEAST = 2  # graphs of the fit that a color with a weight of its own occurs in
 COSTS = (0.3, 0.03, 3.0)  # of errors, to select from; the first where nothing is held out
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the kernel in the outputs, to select from
 
@@ -112,7 +113,7 @@ def find_colors(K: Complex, max_dim: int, out_channels: int, start: Tensor) -> C
     ]
     found = torch.unique(torch.cat(pairs)) if pairs else torch.zeros(0, dtype=torch.int64)
     graphs = torch.bincount(found // max(K.num_complexes, 1), minlength=len(palette))
-    common = (graphs > 1).nonzero()[:, 0]
+    common = (graphs >= LEAST).nonzero()[:, 0]
     state = {
         **palette.to_parts(common),
         "start": start,
