@@ -41,9 +41,12 @@ def contents(folder: Path) -> dict[str, object]:
 def left_over(children: list[psutil.Process]) -> int:
     """Return the number of processes of a killed command after two seconds, and end them."""
     _, alive = psutil.wait_procs(children, timeout=2)
+    left = 0
     for process in alive:
-        process.kill()
-    return len(alive)
+        with suppress(psutil.NoSuchProcess):
+            left += process.status() != psutil.STATUS_ZOMBIE  # ended, and not yet collected
+            process.kill()
+    return left
 
 
 def kill_often(
@@ -87,7 +90,8 @@ def kill_often(
         print(
             f"{name}: {killed} kills, {lost} files lost or changed, "
             f"{stray} parts left, {orphans} processes left after 2 s; in the end "
-            f"{'the same as' if same else 'NOT the same as'} undisturbed"
+            f"{'the same as' if same else 'NOT the same as'} undisturbed",
+            flush=True,
         )
         return same and not (lost or stray or orphans)
 

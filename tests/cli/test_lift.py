@@ -19,10 +19,10 @@ def test_rings_and_cubes(mpsn, tmp_path):
     options = {"rings": ["--max-ring", 4], "cubes": ["--max-dim", 3]}
     counts = {"rings": [8, 12, 6], "cubes": [8, 12, 6, 1]}
     for how, more in options.items():
-        code, out, _ = mpsn("lift", tmp_path / "cube.g6", "--how", how, *more, "--json")
+        code, out, _ = mpsn("lift", tmp_path / "cube.g6", "--lift", how, *more, "--json")
         assert code == 0
         assert json.loads(out)["graphs"][0]["counts"] == counts[how]
-    code, _, err = mpsn("lift", tmp_path / "cube.g6", "--how", "rings", "--max-ring", 2)
+    code, _, err = mpsn("lift", tmp_path / "cube.g6", "--lift", "rings", "--max-ring", 2)
     assert code == 2
     assert "max_ring as an integer >= 3" in err
 

@@ -222,6 +222,9 @@ BAD = {
     "same edge": ([[[0, 1], [1, 0]]], "1-cells 0 and 1"),
     "floats": ([[[0.5, 1]]], "as integers"),
     "words": ([[["a", "b"]]], "tensor of numbers"),
+    "a word among numbers": ([[[0, "a"]]], "tensor of numbers"),
+    "cells that are no lists": ([[0, 1]], "faces of 1-cells as a list for each cell"),
+    "nothing": ([None], "as a list for each cell, got None"),
 }
 
 
@@ -251,7 +254,10 @@ def test_boundaries_that_are_not_spheres():
     [
         ([[[1, -1]] * 4, [[1, 1, 1, -1]]], "BB = 0; got 2-cell 0"),
         ([[[1, 1]] * 4, [[1, 1, 1, 1]]], r"\+1 and one with -1; got 1-cell 0"),
-        ([[[1, -1]] * 4, [[1, 1, 1]]], "sign for each face of the 1 2-cells"),
+        ([[[1, -1]] * 4, [[1, 1, 1]]], "sign for each face of each cell"),
+        ([[[1, -1]] * 4, [[1, 1, 1, 257]]], "signs ±1"),
+        ([[[1, -1]] * 4, [[1, 1, 1, 1.5]]], "as integers"),
+        ([[[1, -1]] * 4, [[1, 1, 1, -1]], [[1]]], "sign for each face of each cell"),
         ([[[1, -1]] * 4, [[1, 2, 1, 1]]], "signs ±1"),
         ([[[1, -1]] * 4], "sign for each face"),
     ],
@@ -289,6 +295,13 @@ def test_a_quadrangulated_sphere_with_six_squares_need_not_be_a_cube():
         CubicalComplex(8, ball)
 
 
+def test_flips_and_parts_are_given_by_dimension():
+    K = CellComplex.from_boundaries(4, [SQUARE])
+    for call in (K.flip, K.subcomplex):
+        with pytest.raises(ComplexError, match="as a dictionary by dimension"):
+            call([torch.ones(4, dtype=torch.bool)])
+
+
 def test_files_of_other_kinds_are_refused(tmp_path):
     K = CellComplex.from_boundaries(4, [SQUARE, [[0, 1, 2, 3]]])
     K.save(tmp_path / "K.npz")
@@ -306,3 +319,7 @@ def test_files_of_other_kinds_are_refused(tmp_path):
         (tmp_path / "bad.npz").write_bytes(buffer.getvalue())
         with pytest.raises(FileError, match=message):
             mpsn.load(tmp_path / "bad.npz")
+    del good["faces_2"]
+    np.savez(tmp_path / "bad.npz", **good)
+    with pytest.raises(FileError, match="a part faces_2, found none"):
+        mpsn.load(tmp_path / "bad.npz")

@@ -115,3 +115,8 @@ def test_too_large_is_refused():
         cubical_complex(torch.zeros(100, 100), max_bytes=100_000)
     with pytest.raises(TooLargeError):  # 3^60 cells
         cubical_complex(np.zeros((1,) * 60))
+
+
+def test_an_image_too_large_is_refused_before_it_is_read():
+    with pytest.raises(TooLargeError):
+        cubical_complex(torch.zeros(1).expand(10**5, 10**5))

@@ -8,10 +8,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 
+import mpsn
 from mpsn import SimplicialComplex, clique_complex, clique_complexes, collate, lift_features
 from mpsn.errors import ComplexError, GraphError, TooLargeError
 from mpsn.lifting import _shared, clique
+from mpsn.lifting._named import as_lift
 from mpsn.testing import graphs
 
 
@@ -176,3 +179,18 @@ def test_progress_is_shown_on_long_work_only(monkeypatch, capsys):
     monkeypatch.setattr(_shared, "tqdm", lambda **k: real(**{**k, "delay": 0, "leave": True}))
     clique_complex(nx.complete_graph(5))
     assert "Lifting to dimension 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lift", ["clique", "ring", "cube"])
+def test_vertices_alone_have_no_features_of_edges(lift):
+    data = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), edge_attr=torch.ones(2, 3), num_nodes=3)
+    more = {"max_ring": 6} if lift == "ring" else {}
+    K = getattr(mpsn, f"{lift}_complex")(data, max_dim=0, **more)
+    assert K.x[1].shape == (0, 3)
+    assert mpsn.collate([K, K]).counts == (6,)
+
+
+def test_cliques_on_rings_need_a_third_dimension():
+    with pytest.raises(GraphError, match=r"max_dim >= 3 for the lift 'cliques.rings', got 2"):
+        as_lift("cliques+rings", max_dim=2)
+    assert as_lift("cliques+rings", max_dim=3)([nx.complete_graph(4)])[0].counts == (4, 6, 4, 1)

@@ -96,11 +96,11 @@ def test_unknown_tests_are_refused_with_the_right_names():
 
 def test_lifts_by_name():
     square = nx.cycle_graph(4)
-    counts = {name: as_lift(name)([square])[0].counts for name in get_args(Name)}
+    counts = {name: as_lift(name)([square])[0].counts for name in get_args(Name) if "+" not in name}
     assert counts.pop("cliques") == (4, 4)
     assert set(counts.values()) == {(4, 4, 1)}
     assert as_lift("rings", max_ring=3)([square])[0].counts == (4, 4)
-    for max_dim, dim in ((2, 2), (3, 3), (None, 4)):
+    for max_dim, dim in ((3, 3), (None, 4)):
         assert as_lift("cliques+rings", max_dim)([nx.complete_graph(5)])[0].dim == dim
     with pytest.raises(MPSNError, match=r"lift among cliques, rings.*Did you mean rings"):
         as_lift("ring")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -15,7 +15,6 @@ from mpsn.cli._output import AsJson, drawing, print_table
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
-    from mpsn.complexes import ComplexDataset
     from mpsn.datasets._files import AnyGraph
 
 
@@ -26,13 +25,10 @@ def lift(
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
     ] = None,
-    how: Annotated[
-        Literal["cliques", "rings", "cubes"],
-        typer.Option(help="What becomes a cell; rings are 2-cells, with cliques above them."),
+    lift: Annotated[
+        str, typer.Option(help="The cells: cliques, rings, cliques+rings or cubes.")
     ] = "cliques",
-    max_ring: Annotated[
-        int, typer.Option(help="Largest number of vertices of a ring, for --how rings.")
-    ] = 6,
+    max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
     as_json: AsJson = False,
 ) -> None:
     """Lift the graphs of a file to complexes, and count cells and holes.
@@ -43,15 +39,12 @@ def lift(
 
     Example: mpsn lift graphs.g6 --max-dim 3
     """
-    from mpsn import clique_complexes, cube_complexes, read_graphs, ring_complexes
+    from mpsn import read_graphs
+    from mpsn.lifting._named import as_lift
 
     graphs = read_graphs(file)
     start = time.perf_counter()
-    lifted: ComplexDataset[Any]
-    if how == "rings":
-        lifted = ring_complexes(graphs, max_ring, max_dim)
-    else:
-        lifted = (cube_complexes if how == "cubes" else clique_complexes)(graphs, max_dim)
+    lifted = as_lift(cast("Any", lift), max_dim, max_ring)(graphs)  # its name is checked there
     seconds = time.perf_counter() - start
     with Console(stderr=True).status("counting holes"):
         rows = [

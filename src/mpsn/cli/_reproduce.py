@@ -32,7 +32,7 @@ Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defau
 Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
 Models = Annotated[str, typer.Option(help="Comma-separated rows of the table. Defaults to all.")]
 Seeds = Annotated[
-    int | None, typer.Option(min=1, help="How many seeds. Defaults to as many as in the paper.")
+    int | None, typer.Option(min=1, help="How many seeds. Defaults to those of our records.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="A small version, in a minute or two.")]
 

@@ -49,7 +49,8 @@ def collate(complexes: "Iterable[Complex]") -> "Complex":
         raise ComplexError(
             f"Expected complexes of one kind to collate, got "
             f"{', '.join(sorted(kind.__name__ for kind in kinds))}; "
-            f"lift graphs with mpsn.clique_complexes."
+            f"lift graphs with mpsn.clique_complexes, and convert complexes with "
+            f"CellComplex.from_complex."
         )
     if not complexes:
         return SimplicialComplex._trusted((), [torch.zeros(1, dtype=torch.int64)])

@@ -1,7 +1,7 @@
 """Validation of user input, done once, when a complex is built."""
 
 import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -179,6 +179,14 @@ def check_labels(labels: Sequence[Hashable], vertices: int) -> None:
         raise ComplexError("Expected a different label for every vertex, got duplicates.")
 
 
+def check_by_dimension(given: object, what: str) -> None:
+    """Raise unless something is given by dimension, as a dictionary."""
+    if not isinstance(given, Mapping) or not all(isinstance(k, int) for k in given):
+        raise ComplexError(
+            f"Expected {what} as a dictionary by dimension, such as {{1: mask}}, got {given!r:.60}."
+        )
+
+
 def as_mask(given: object, n: int, k: int, device: torch.device) -> Tensor:
     """Return a new mask (n,) of the k-cells that a mask or a list of indices selects."""
     out = torch.zeros(n, dtype=torch.bool, device=device)
@@ -236,6 +244,5 @@ def check_incidence(B: "Incidence", signed: bool = True) -> None:
             "Expected a sign for each entry if the number of faces varies, got none; pass sign."
         )
     if sign is not None and (sign.shape != face.shape or not bool((sign.abs() == 1).all())):
-        raise ComplexError(
-            f"Expected signs ±1 of shape {tuple(face.shape)}, got shape {tuple(sign.shape)}."
-        )
+        got = "others" if sign.shape == face.shape else f"shape {tuple(sign.shape)}"
+        raise ComplexError(f"Expected signs ±1 of shape {tuple(face.shape)}, got {got}.")

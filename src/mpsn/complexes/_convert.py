@@ -191,7 +191,7 @@ def complex_of(
                 LeftOut,
                 stacklevel=4,
             )
-        attr = attr[clean.first]
+        attr = attr[clean.first][: len(incidences[0]) if incidences else 0]
     return kind._trusted(
         incidences,
         ptr,

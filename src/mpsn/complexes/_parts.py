@@ -8,7 +8,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes._batching import rebuild, select
-from mpsn.complexes._checks import as_mask
+from mpsn.complexes._checks import as_mask, check_by_dimension
 from mpsn.complexes._sparse import ranges
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
@@ -72,6 +72,7 @@ def subcomplex(K: C, cells: Mapping[int, Tensor]) -> C:
         >>> K.subcomplex({2: torch.tensor([0, 1])})
         SimplicialComplex(dim=2, counts=(4, 5, 2))
     """
+    check_by_dimension(cells, "the cells to keep")
     for k in cells:
         if not 0 <= k <= max(K.dim, 0):
             raise ComplexError(f"Expected dimensions from 0 to {K.dim}, got {k}.")

@@ -129,6 +129,9 @@ def from_parts(
         if part not in dims or re.fullmatch(r"0|[1-9]\d{0,2}", digits) is None:
             raise ComplexError(f"Expected parts such as faces_1, ptr_0 and x_0, got {name!r:.40}.")
         dims[part] = max(dims[part], int(digits))
+    top = max(dims[part] for part in ("ptr", "signs", "face_ptr", "face_signs"))
+    if top > dims["faces"]:
+        raise ComplexError(f"Expected a part faces_{top}, found none.")
     ptr = [_part(parts, f"ptr_{k}") for k in range(dims["faces"] + 1)]
     x, signs = (
         [parts.get(f"{part}_{k}") for k in range(dims[part] + 1)] for part in ("x", "signs")

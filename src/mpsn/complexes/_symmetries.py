@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes._batching import rebuild, select
-from mpsn.complexes._checks import check_same_device
+from mpsn.complexes._checks import check_by_dimension, check_same_device
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
@@ -56,6 +56,7 @@ def flip(K: C, which: Mapping[int, Tensor]) -> C:
         >>> L.x[1], L.boundary_matrix(1).to_dense().T
         (tensor([[-1.]]), tensor([[ 1., -1.]]))
     """
+    check_by_dimension(which, "the cells to flip")
     signs, x = list(K._orientation), list(K._x)
     for k, mask in which.items():
         if k < 1:

@@ -81,20 +81,25 @@ class CellComplex(Complex):
             CellComplex(dim=2, counts=(4, 5, 2))
         """
         n = as_int(num_vertices, "num_vertices")
+        tables = [_flat(cells, f"faces of {k}-cells") for k, cells in enumerate(boundaries, 1)]
+        given = [_flat(cells, f"signs of {k}-cells") for k, cells in enumerate(signs or (), 1)]
+        sizes = [[ptr.tolist() for _, ptr in rows] for rows in (tables, given)]
+        if signs is not None and sizes[0] != sizes[1]:
+            raise ComplexError(
+                "Expected a sign for each face of each cell, got signs of another shape; leave "
+                "signs out to have them found."
+            )
+        if any(bool((flat.abs() != 1).any()) for flat, _ in given):
+            raise ComplexError("Expected signs ±1 in all dimensions, got others.")
         incidences = []
-        for k, cells in enumerate(boundaries, start=1):
-            rows = [list(row) for row in cells]
-            ptr = torch.tensor([0, *map(len, rows)]).cumsum(0)
-            sign = None if signs is None else _signs(signs, k, rows)
-            if k == 1 and sign is None:
-                rows = [sorted(row, reverse=True) for row in rows]
-                sign = _alternating(rows)
-            face = as_tensor(list(chain(*rows)), f"faces of {k}-cells")
-            if len(face) and face.dtype not in INTEGERS:
-                raise ComplexError(f"Expected faces of {k}-cells as integers, got {face.dtype}.")
-            face = face.to(torch.int64)
-            incidences.append(Incidence._trusted(face, n, None, ptr, sign))
-            n = len(rows)
+        for k, (face, ptr) in enumerate(tables):
+            sign = given[k][0].to(torch.int8) if given else None
+            B = Incidence._trusted(face, n, None, ptr, sign)
+            if k == 0 and sign is None and bool((ptr.diff() == 2).all()):
+                face = face.view(-1, 2).sort(dim=1, descending=True).values.reshape(-1)
+                B = Incidence._trusted(face, n, 2)
+            incidences.append(B)
+            n = len(B)
         return CellComplex(num_vertices, incidences)
 
     @staticmethod
@@ -161,16 +166,15 @@ def _as_ragged(B: Incidence) -> Incidence:
     return Incidence._trusted(B.face, B.count, None, B.offsets, B.signs)
 
 
-def _alternating(rows: list[list[int]]) -> Tensor:
-    return torch.tensor([1 - 2 * (i % 2) for row in rows for i in range(len(row))]).to(torch.int8)
-
-
-def _signs(signs: Sequence[Sequence[Sequence[int]]], k: int, rows: list[list[int]]) -> Tensor:
-    given = [list(row) for row in (signs[k - 1] if k <= len(signs) else [])]
-    if list(map(len, given)) != list(map(len, rows)):
+def _flat(cells: Sequence[Sequence[int]], what: str) -> tuple[Tensor, Tensor]:
+    """Return integers given as one list for each cell, cell after cell, and their offsets."""
+    try:
+        rows = [list(row) for row in cells]
+    except TypeError as error:
         raise ComplexError(
-            f"Expected a sign for each face of the {len(rows)} {k}-cells, got signs of another "
-            f"shape; leave signs out to have them found."
-        )
-    flat = as_tensor(list(chain(*given)), f"signs of {k}-cells")
-    return flat.to(torch.int8)
+            f"Expected {what} as a list for each cell, got {cells!r:.60}."
+        ) from error
+    flat = as_tensor(list(chain(*rows)), what)
+    if len(flat) and (flat.dim() != 1 or flat.dtype not in INTEGERS):
+        raise ComplexError(f"Expected {what} as integers, got {flat.dtype}.")
+    return flat.to(torch.int64), torch.tensor([0, *map(len, rows)]).cumsum(0)

@@ -48,7 +48,7 @@ def reproduce(
         name: The experiment: sr, flow, ocean or tu.
         models: Rows of the table. Defaults to all.
         only: Data to run on, such as families of graphs. Defaults to all that are available.
-        seeds: How many seeds. Defaults to as many as in the paper, or two with ``quick``.
+        seeds: How many seeds. Defaults to those of our records, or two with ``quick``.
         quick: Whether to run a small version.
         out: Folder of the records.
         device: Device to compute on.

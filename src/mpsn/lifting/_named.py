@@ -22,7 +22,8 @@ def as_lift(
 
     Args:
         lift: "cliques"; "rings", with chordless cycles as 2-cells; "cliques+rings", with cliques of
-            four and more vertices on top; "cubes"; or a function from a graph to a complex.
+            four and more vertices on top; "cubes"; or a function from one of the graphs to a
+            complex.
         max_dim: Largest dimension of cliques and cubes; None for all.
         max_ring: Largest number of vertices of a ring.
 
@@ -45,6 +46,11 @@ def as_lift(
         raise GraphError(
             f"Expected a lift among {', '.join(named)}, or a function from a graph to a complex, "
             f"got {lift!r:.60}.{did_you_mean(str(lift), named)}"
+        )
+    if lift == "cliques+rings" and max_dim is not None and max_dim < 3:
+        raise GraphError(
+            f"Expected max_dim >= 3 for the lift 'cliques+rings', got {max_dim}: rings are the "
+            f"2-cells, and cliques of four vertices come above them; raise max_dim, or use 'rings'."
         )
     return named[lift]
 

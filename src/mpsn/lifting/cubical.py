@@ -53,10 +53,12 @@ def cubical_complex(
     """
     if pixels not in ("cells", "vertices"):
         raise ComplexError(f"Expected pixels='cells' or 'vertices', got {pixels!r:.40}.")
-    values = _values(array)
-    keep, top = _mask(mask, values), pixels == "cells"
-    grid = [size + top for size in values.shape]  # of the vertices
-    _check_memory(grid, values, max_bytes)
+    top = pixels == "cells"
+    given = as_tensor(array, "the array")
+    grid = [size + top for size in given.shape]  # of the vertices
+    _check_memory(grid, given, max_bytes)
+    values = _values(given)
+    keep = _mask(mask, values)
     axes = tuple(axis for axis, size in enumerate(grid) if size > 1)
     kinds = [list(combinations(axes, k)) for k in range(len(axes) + 1)]
     cells: dict[Axes, tuple[Tensor, Tensor]] = {  # values, and whether they are kept
@@ -111,8 +113,7 @@ def _faces(kind: Axes, index: dict[Axes, Tensor]) -> Tensor:
     return torch.stack(columns, dim=-1)
 
 
-def _values(array: object) -> Tensor:
-    values = as_tensor(array, "the array")
+def _values(values: Tensor) -> Tensor:
     if values.dim() == 0 or values.numel() == 0 or values.is_complex():
         raise ComplexError(
             f"Expected an array of real numbers with at least one axis and one entry, got "

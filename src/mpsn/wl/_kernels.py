@@ -115,7 +115,8 @@ class SWLKernel(_ColorCounts):
         adjacencies: As for :func:`mpsn.wl.swl`.
         initial: As for :func:`mpsn.wl.swl`.
         lift: "cliques"; "rings", with chordless cycles as 2-cells; "cliques+rings", with cliques of
-            four and more vertices as well; "cubes"; or a function from a graph to a complex.
+            four and more vertices as well; "cubes"; or a function from a graph,
+            as ``(edge_index, num_nodes)``, to a complex.
         max_ring: Largest number of vertices of a ring.
 
     Example:

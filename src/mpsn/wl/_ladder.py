@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError, TooLargeError, did_you_mean
+from mpsn.lifting import ring_complexes
 from mpsn.lifting._named import Name, as_lift
 from mpsn.wl._inputs import bare, read
 from mpsn.wl._isomorphism import isomorphic, isomorphism_classes, partition
@@ -199,7 +200,7 @@ def check_tests(tests: Sequence[str], max_dim: int | None, max_ring: int) -> Non
         raise ColoringError(
             f"Expected tests among {', '.join(TESTS)}, got {got}.{did_you_mean(got, TESTS)}"
         )
-    as_lift("cliques+rings", max_dim, max_ring)([])
+    ring_complexes([], max_ring, max_dim)
 
 
 def _verdict(test: str, graphs: list[object], max_dim: int | None, max_ring: int) -> Verdict:
