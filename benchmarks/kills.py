@@ -34,8 +34,9 @@ def records(folder: Path) -> dict[str, object]:
 
 
 def contents(folder: Path) -> dict[str, object]:
-    """Return all files."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")}
+    """Return all files but checkpoints, which a command that goes on replaces."""
+    found = [path for path in folder.rglob("*.*") if ".resume" not in path.name]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 def left_over(children: list[psutil.Process]) -> int:
