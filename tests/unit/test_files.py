@@ -248,6 +248,25 @@ def test_an_edge_list_cut_in_its_last_line(tmp_path, header):
         read_graphs(path)
 
 
+@pytest.mark.parametrize("text", ["0,1\n1", "0,1\n1\n", "0;1\n1\n", "0\t1\n1\n"])
+def test_a_single_name_on_the_last_line(tmp_path, text):
+    path = tmp_path / "graph.csv"
+    path.write_text(text)
+    with pytest.raises(FileError, match="line 2, the last, is cut off after 1 of 2 cells"):
+        read_graphs(path)
+    path.write_text("0 1\n2\n")
+    assert read_graphs(path)[0].num_nodes == 3
+
+
+def test_links_to_nodes_that_are_not_listed(tmp_path):
+    data = nx.node_link_data(nx.path_graph(3), edges="links")
+    data["links"].append({"source": 0, "target": "ghost"})
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(FileError, match="links between listed nodes, got one to 'ghost'"):
+        read_graphs(path)
+
+
 @pytest.mark.parametrize("text", ["0,1\n,2\n", "0,1\n2 3\n", "source,target\n0,1\n2,,5\n"])
 def test_edge_lists_with_gaps(tmp_path, text):
     path = tmp_path / "graph.csv"
