@@ -404,7 +404,7 @@ def test_the_summary_lists_the_features_of_each_dimension():
     text = fitted(graphs).summary()
     assert "vertices         age (a number), degree (one-hot" in text
     assert "edges            the mean over vertices, w (one-hot, 2 kinds)" in text
-    assert "triangles        the mean over vertices\n" in text
+    assert "2-cells          the mean over vertices\n" in text
     assert "constant         'unit' of vertices; not used" in text
 
 
