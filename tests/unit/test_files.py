@@ -111,6 +111,11 @@ def test_large_files_and_odd_ones(tmp_path):
     with pytest.raises(TooLargeError, match=r"at most 10 bytes, .* raise max_bytes"):
         read_graphs(path, max_bytes=10)
     assert len(read_graphs(path, max_bytes=path.stat().st_size)) == 1
+    for name, most in (("a.g6", 1 << 30), ("a.json", 1 << 28), ("a.csv", 1 << 28)):
+        (tmp_path / name).touch()
+        os.truncate(tmp_path / name, most + 1)  # takes no room on the disk
+        with pytest.raises(TooLargeError, match=f"at most {most:,} bytes"):
+            read_graphs(tmp_path / name)
     os.mkfifo(tmp_path / "pipe.g6")
     with pytest.raises(FileError, match="got a pipe or device"):
         read_graphs(tmp_path / "pipe.g6")
