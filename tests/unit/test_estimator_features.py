@@ -117,7 +117,11 @@ def test_the_user_says_what_is_a_number():
         (words, {"code": "number"}, "Expected numbers in 'code' of vertices, got '0'"),
         (words, {"cod": "number"}, "Did you mean code?"),
         (words, {"code": "color"}, "as 'number' or 'category', got 'color'"),
-        (words, ["weight"], "attribute 'weight' in the graphs"),
+        (
+            words,
+            ["weight"],
+            r"attribute 'weight' in the graphs, got none\. (Did .*\? )?There are: ",
+        ),
         (words, "code", r"write \['code'\]"),
     ]:
         with pytest.raises(GraphError, match=match):

@@ -19,7 +19,7 @@ from torch_geometric.data import Data, Dataset
 from mpsn.complexes._objects import find_ends
 from mpsn.datasets._files import ENDINGS, MAX_PARSED, check_file, graph_suffix, iter_graphs
 from mpsn.datasets._tu_graphs import split_raw
-from mpsn.datasets._tu_raw import name_of, parse, read_members
+from mpsn.datasets._tu_raw import choose_targets, name_of, parse, read_members
 from mpsn.errors import UNREADABLE, FileError, LeftOut, did_you_mean
 
 MAX_LABEL = 1000  # characters: numpy gives every label of an array the room of the longest
@@ -299,17 +299,7 @@ def _typed(words: list[str]) -> list[Any]:
 
 def _tu(path: Path, name: str, target: str | None) -> GraphCollection:
     def items() -> Iterator[Item]:
-        members = read_members(name, path)
-        if {"graph_labels", "graph_attributes"} <= members.keys():
-            del members["graph_attributes" if target is None else "graph_labels"]
-            if target is None:
-                warnings.warn(
-                    f"{name}_graph_attributes.txt is not used: the targets are "
-                    f"{name}_graph_labels.txt; choose one of its columns with --target.",
-                    LeftOut,
-                    stacklevel=2,
-                )
-        raw = parse(name, members)
+        raw = parse(name, choose_targets(name, read_members(name, path), target))
         column = _column(raw.targets.shape[1], target, f"{name}_graph_attributes.txt")
         for i, (graph, label) in enumerate(
             zip(split_raw(raw), raw.targets[:, column], strict=True)

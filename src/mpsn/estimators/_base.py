@@ -279,9 +279,9 @@ class Simplicial(BaseEstimator):
             target: The class, or the number of the output, to explain. Defaults to the class
                 predicted, or output 0.
             method: ``"gradient"`` for gradient times input (of the kernel: the weights of colors),
-                which is fast: of a class, the gradient of its log-odds, times the mean slope of
-                the probability from even odds to the prediction; ``"leave_out"`` for how much the prediction falls when the simplex,
-                and all it is a face of, are removed.
+                which is fast; for a class, that of its log-odds, times the mean slope of the
+                probability from even odds on. ``"leave_out"`` for how much the prediction falls
+                when the simplex, and all it is a face of, are removed.
 
         Returns:
             The contributions per simplex, which can be drawn; see :class:`Explanation`.

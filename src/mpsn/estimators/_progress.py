@@ -50,7 +50,7 @@ class Progress:
         self._last: ModelFile | None = None
 
     def save(self, losses: list[tuple[float, float]], finished: bool) -> None:
-        """Keep the state, and write it if training has finished or the last one is some time ago."""
+        """Keep the state; write it if training has finished, or after some time."""
         if self.path is None:
             return
         parts = {"now": self.network.state_dict(), "best": self.stopping.weights}
@@ -90,8 +90,8 @@ class Progress:
                 self.stopping.schedule(epoch)
                 self.stopping(valid)
             self.stopping.weights = parts["best"]
-            for name, generator in self.generators.items():
-                generator.set_state(parts["random"][name])
+            for name in self.generators.keys() & parts["random"].keys():  # of another device: new
+                self.generators[name].set_state(parts["random"][name])
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise FileError(f"{damaged(self.path, error)} Or remove it to start anew.") from error
         return losses, bool(state.get("finished"))
