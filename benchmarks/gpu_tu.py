@@ -67,7 +67,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("out", type=Path, help="JSON file to write")
     options.add_argument("data", type=Path, help="folder that holds tu/NAME.zip")
-    options.add_argument("names", nargs="*", help="data sets, all unless said")
+    options.add_argument("names", nargs="*", help="data sets. Defaults to all")
     options.add_argument("--models", nargs="+", default=["SIN", "GIN"])
     options.add_argument("--eager", action="store_true", help="time steps not captured, too")
     options.add_argument("--profile", action="store_true", help="list the kernels of an epoch, too")

@@ -101,6 +101,14 @@ def test_a_test_too_large_for_a_file(mpsn, tmp_path):
     assert "truth: too large to check" in out
 
 
+def test_empty_names_are_ignored(mpsn):
+    code, out, _ = mpsn(
+        "distinguish", "decalin", "bicyclopentyl", "--tests", "wl,", "--lift", "rings,"
+    )
+    assert code == 0
+    assert row(out, "rings")[1] == "distinguished"
+
+
 def test_plot(mpsn, tmp_path):
     code, _, _ = mpsn("distinguish", "hexagon", "two-triangles", "--plot", tmp_path / "pair.png")
     assert code == 0

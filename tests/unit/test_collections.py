@@ -168,6 +168,26 @@ def test_targets_of_a_tu_set(tmp_path):
     for target in (None, "2", "size"):
         with pytest.raises(FileError, match="one of the 2 targets"):
             found(path, target=target)
+    both = members("OWN", TRIANGLES, [7, 8], graph_attributes=["0.5, 3", "1.5, 4"])
+    write_zip(path, both)
+    assert found(path, target="0") == [("OWN:0", 0.5), ("OWN:1", 1.5)]
+    with pytest.warns(LeftOut, match=r"OWN_graph_attributes.txt is not used"):
+        assert found(path) == [("OWN:0", 7), ("OWN:1", 8)]
+
+
+def test_options_that_do_not_apply_are_refused(folder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    nx.write_graph6(GRAPHS[1], other / "x.g6")
+    for option in ("target", "labels"):
+        for paths in ([folder, other], [tmp_path]):
+            with pytest.raises(FileError, match=f"no --{option} .* a folder per class"):
+                found(*paths, **{option: "nonsense"})
+    path = write_zip(tmp_path / "OWN.zip", members("OWN", TRIANGLES, [1, 2]))
+    for one, what in ((path, "a TU set"), (tmp_path / "a.pt", r"a \.pt file")):
+        one.touch()
+        with pytest.raises(FileError, match=f"no --labels .* {what}"):
+            found(one, labels="y.csv", unsafe_pickle=True)
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,11 @@ def test_wrong_input_is_said(model):
         ({"validation": None}, MPSNError),
         ({"random_state": -5}, MPSNError),
         ({"random_state": "dice"}, MPSNError),
+        *(({"max_dim": wrong}, MPSNError) for wrong in (-1, None, "2", 1.5)),
+        ({"features": 3}, GraphError),
+        ({"kernel": "yes"}, MPSNError),
+        *(({"class_weight": wrong}, MPSNError) for wrong in ("x", 2, {"thin": -1}, {"fat": 1})),
+        ({"class_weight": {"thin": float("inf")}}, MPSNError),
     ]:
         with pytest.raises(error, match="Expected"):
             SimplicialClassifier(**{**QUICK, **settings}).fit(GRAPHS, NAMES)
@@ -205,8 +210,15 @@ def test_the_summary_says_what_was_built(model):
     text = model.summary()
     for part in ("fitted to 30 graphs", "thick (15), thin (15)", "degree (one-hot", "held out"):
         assert part in text
-    few = SimplicialClassifier(**QUICK).fit(GRAPHS[:6], NAMES[:6])
+    assert "networks         1 SIN; 2 layers" in text
+    assert "accuracy on graphs held out, and used to stop and to mix\n" in text
+    few = SimplicialClassifier(**QUICK, lift="rings").fit(GRAPHS[:6], NAMES[:6])
     assert "none held out: too few graphs" in few.summary()
+    assert "networks         1 CIN; 2 layers" in few.summary()
+    assert "50% of the output\n" in few.summary() + "\n"
+    alone = SimplicialClassifier(**QUICK, kernel=True).fit(GRAPHS, NAMES).summary()
+    assert "100% of the output\n" in alone
+    assert "accuracy on graphs held out, and used to choose its penalty\n" in alone
 
 
 @pytest.fixture(scope="module")
@@ -221,23 +233,24 @@ def test_gradients_times_inputs(networks):
     assert K.dim == 2
     assert [len(part) for part in found.contributions] == list(K.counts)
     assert found.by_dimension == pytest.approx([float(p.sum()) for p in found.contributions])
-    # against finite differences of the probability: scale the features of one simplex a little
+    # against finite differences of the log-odds: scale the features of one simplex a little
     network = copy.deepcopy(networks.model_.members[0]).double()
 
-    def chance(xs):
-        return float(network(K, xs).softmax(dim=1)[0, 0].detach())
+    def odds(xs):
+        rows = network(K, xs)[0].detach()
+        return float(rows[0] - rows[1])
 
     xs = [x.double() for x in K.x]
     for k, s in ((0, 2), (1, 5), (2, 1)):
         moved = [x.clone() for x in xs]
         moved[k][s] *= 1 + 1e-6
-        change = (chance(moved) - chance(xs)) / 1e-6
+        change = (odds(moved) - odds(xs)) / 1e-6 * (found.output - 0.5) / odds(xs)
         assert found.contributions[k][s].item() == pytest.approx(change, rel=1e-2, abs=1e-4)
     for column, name in enumerate(networks.features_.names[0]):
         moved = [x.clone() for x in xs]
         for x in moved:
             x[:, column] *= 1 + 1e-6
-        change = (chance(moved) - chance(xs)) / 1e-6
+        change = (odds(moved) - odds(xs)) / 1e-6 * (found.output - 0.5) / odds(xs)
         assert found.features[name] == pytest.approx(change, rel=1e-2, abs=1e-4)
 
 

@@ -111,6 +111,11 @@ def test_large_files_and_odd_ones(tmp_path):
     with pytest.raises(TooLargeError, match=r"at most 10 bytes, .* raise max_bytes"):
         read_graphs(path, max_bytes=10)
     assert len(read_graphs(path, max_bytes=path.stat().st_size)) == 1
+    for name, most in (("a.g6", 1 << 30), ("a.json", 1 << 28), ("a.csv", 1 << 28)):
+        (tmp_path / name).touch()
+        os.truncate(tmp_path / name, most + 1)  # takes no room on the disk
+        with pytest.raises(TooLargeError, match=f"at most {most:,} bytes"):
+            read_graphs(tmp_path / name)
     os.mkfifo(tmp_path / "pipe.g6")
     with pytest.raises(FileError, match="got a pipe or device"):
         read_graphs(tmp_path / "pipe.g6")
@@ -245,6 +250,25 @@ def test_an_edge_list_cut_in_its_last_line(tmp_path, header):
     path = tmp_path / "graph.csv"
     path.write_text(header + "0,1,0.5\n1,2,0.25\n2,3")
     with pytest.raises(FileError, match="the last, is cut off after 2 of 3 cells"):
+        read_graphs(path)
+
+
+@pytest.mark.parametrize("text", ["0,1\n1", "0,1\n1\n", "0;1\n1\n", "0\t1\n1\n"])
+def test_a_single_name_on_the_last_line(tmp_path, text):
+    path = tmp_path / "graph.csv"
+    path.write_text(text)
+    with pytest.raises(FileError, match="line 2, the last, is cut off after 1 of 2 cells"):
+        read_graphs(path)
+    path.write_text("0 1\n2\n")
+    assert read_graphs(path)[0].num_nodes == 3
+
+
+def test_links_to_nodes_that_are_not_listed(tmp_path):
+    data = nx.node_link_data(nx.path_graph(3), edges="links")
+    data["links"].append({"source": 0, "target": "ghost"})
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(FileError, match="links between listed nodes, got one to 'ghost'"):
         read_graphs(path)
 
 

@@ -2,6 +2,7 @@
 
 import _thread
 import threading
+import time
 import warnings
 
 import networkx as nx
@@ -156,6 +157,37 @@ def test_a_killed_fit_goes_on(tmp_path, monkeypatch):
         clone(model).fit(GRAPHS, NAMES, resume=tmp_path / "m")
 
 
+def test_what_does_not_change_the_result_does_not_change_the_checkpoint(tmp_path, monkeypatch):
+    model = SimplicialClassifier(**QUICK).fit(GRAPHS, NAMES, resume=tmp_path / "m")
+    steps = []
+    monkeypatch.setattr(torch.optim.Adam, "step", counted(torch.optim.Adam.step, steps))
+    for same_result in ({"verbose": True}, {"device": "auto"}):
+        clone(model).set_params(**same_result).fit(GRAPHS, NAMES, resume=tmp_path / "m")
+        assert not steps
+    for _ in range(2):  # another seed each time
+        clone(model).set_params(random_state=None).fit(GRAPHS, NAMES, resume=tmp_path / "m")
+    assert len(steps) == 48
+
+
+def test_ctrl_c_leaves_a_checkpoint(tmp_path, monkeypatch):
+    model = SimplicialClassifier(**QUICK)
+    whole = weights(clone(model).fit(GRAPHS, NAMES))
+
+    def interrupt():
+        _thread.interrupt_main()
+        time.sleep(1)  # until the main thread has noticed
+
+    with monkeypatch.context() as patch:
+        stop_after(patch, 4, interrupt)
+        with pytest.warns(TrainingInterrupted):
+            model.fit(GRAPHS, NAMES, resume=tmp_path / "m")
+    assert [p.name for p in tmp_path.iterdir()] == ["m.resume0"]
+    steps = []
+    monkeypatch.setattr(torch.optim.Adam, "step", counted(torch.optim.Adam.step, steps))
+    assert same(weights(clone(model).fit(GRAPHS, NAMES, resume=tmp_path / "m")), whole)
+    assert 12 <= len(steps) < 24
+
+
 def counted(function, calls):
     def call(*arguments, **options):
         calls.append(0)
@@ -258,7 +290,10 @@ def test_explanations_are_in_the_units_of_the_user():
     assert found.output == pytest.approx(chances.max(), abs=1e-5)
     assert found.margin == pytest.approx(chances.max() - chances.min(), abs=1e-5)
     assert {found.target, found.runner_up} == {"thick", "thin"}
-    assert f"probability {found.output:.3f}" in str(found)
+    assert f"probability {found.output:.3f}, {found.margin:.3f} ahead of" in str(found)
+    assert f"{found.margin:.3f} behind {found.target}" in str(
+        model.explain(GRAPHS[0], found.runner_up)
+    )
     sizes = [float(len(graph.edges)) * 100 for graph in GRAPHS]
     number = SimplicialRegressor(**QUICK, kernel=True).fit(GRAPHS, sizes)
     left = number.explain(GRAPHS[1], method="leave_out")
@@ -271,3 +306,21 @@ def test_explanations_are_in_the_units_of_the_user():
     bias = float(number.model_.kernel.bias[0]) * number.targets_.scale[0] + number.targets_.mean[0]
     assert sum(linear.by_dimension) + bias == pytest.approx(value, rel=1e-3)
     assert linear.features["SWL kernel"] == pytest.approx(sum(linear.by_dimension), rel=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_contributions_do_not_vanish_at_probability_one(kernel):
+    model = SimplicialClassifier(**QUICK, kernel=kernel).fit(GRAPHS, NAMES)
+    plain = model.explain(GRAPHS[1], "thick")
+    last = [model.model_.kernel] if kernel else [m.readout.last for m in model.model_.members]
+    with torch.no_grad():
+        for part in last:
+            part.weight.mul_(1e3)
+            part.bias.mul_(1e3)
+    sure = model.explain(GRAPHS[1], "thick")
+    assert sure.output > 1 - 1e-6
+    for before, after in zip(plain.contributions, sure.contributions, strict=True):
+        # of log-odds a thousand times as large, by a slope that is that much smaller
+        expected = before * (sure.output - 0.5) / (plain.output - 0.5)
+        torch.testing.assert_close(after, expected, rtol=1e-2, atol=1e-4)
+        assert float(after.abs().max()) > 1e-3

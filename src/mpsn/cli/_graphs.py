@@ -99,7 +99,7 @@ def distinguish(
 
     if plot:
         check_writable(plot, what="a picture")
-    names = [name.strip() for name in f"{tests},{lift}".removesuffix(",").split(",")]
+    names = [name.strip() for name in f"{tests},{lift}".split(",") if name.strip()]
     check_tests(names, max_dim, max_ring)
     first = graphs_of(a)
     if b is None:

@@ -19,7 +19,7 @@ from torch_geometric.data import Data, Dataset
 from mpsn.complexes._objects import find_ends
 from mpsn.datasets._files import ENDINGS, MAX_PARSED, check_file, graph_suffix, iter_graphs
 from mpsn.datasets._tu_graphs import split_raw
-from mpsn.datasets._tu_raw import name_of, parse, read_members
+from mpsn.datasets._tu_raw import choose_targets, name_of, parse, read_members
 from mpsn.errors import UNREADABLE, FileError, LeftOut, did_you_mean
 
 MAX_LABEL = 1000  # characters: numpy gives every label of an array the room of the longest
@@ -61,8 +61,9 @@ def read_collection(
 
     Args:
         paths: The files or folders.
-        target: Column of the CSV, or graph attribute, with the label; of several targets in a TU
-            set or in ``y``, the number from 0. Defaults to the last column, or the only target.
+        target: Column of the CSV, or graph attribute, with the label; of the targets in ``y`` or in
+            the ``graph_attributes`` of a TU set, the number from 0. Defaults to the last column,
+            the only target, or the ``graph_labels`` of a TU set.
         labels: The CSV; its first column holds names of graphs, with or without file extension.
         unsafe_pickle: Whether to unpickle ``.pt`` files, which runs any code in them.
     """
@@ -72,11 +73,14 @@ def read_collection(
             near = did_you_mean(path.name, sorted(p.name for p in path.parent.glob("*")))
             raise FileError(f"Expected graphs at {path}, found nothing.{near}")
     if len(given) > 1:
+        _refuse("a folder per class", target=target, labels=labels)
         return _classes(given)
     (path,) = given
     if path.suffix == ".pt":
+        _refuse("a .pt file", labels=labels)
         return _pickled(path, unsafe_pickle, target)
     if (name := name_of(path)) is not None:
+        _refuse("a TU set", labels=labels)
         return _tu(path, name, target)
     if path.is_dir() and not _graph_files(path):
         inner = sorted(p for p in path.iterdir() if p.is_dir() and _graph_files(p))
@@ -85,8 +89,19 @@ def read_collection(
                 f"Expected a folder of graph files ({', '.join(ENDINGS)}), or of one such folder "
                 f"per class, at {path}, got neither."
             )
+        _refuse("a folder per class", target=target, labels=labels)
         return _classes(inner)
     return _labeled(path, target, labels)
+
+
+def _refuse(what: str, **options: object) -> None:
+    """Refuse options that do not apply to what was found."""
+    for option, value in options.items():
+        if value is not None:
+            raise FileError(
+                f"Expected no --{option} ({option}=...) for {what}, with labels of its own, "
+                f"got {str(value)!r:.60}; leave it out."
+            )
 
 
 def _graph_files(folder: Path) -> list[Path]:
@@ -284,7 +299,7 @@ def _typed(words: list[str]) -> list[Any]:
 
 def _tu(path: Path, name: str, target: str | None) -> GraphCollection:
     def items() -> Iterator[Item]:
-        raw = parse(name, read_members(name, path))
+        raw = parse(name, choose_targets(name, read_members(name, path), target))
         column = _column(raw.targets.shape[1], target, f"{name}_graph_attributes.txt")
         for i, (graph, label) in enumerate(
             zip(split_raw(raw), raw.targets[:, column], strict=True)

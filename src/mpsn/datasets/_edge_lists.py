@@ -83,7 +83,7 @@ def _cells(lines: Iterator[tuple[int, str, bool]]) -> Iterator[Row]:
                 yield seen[0], last
     except csv.Error as error:
         raise GraphError(f"line {seen[0]}: {error}") from error
-    if not seen[1] and len(last) < widest:
+    if len(last) < widest and (not seen[1] or (mark and len(last) == 1)):
         raise GraphError(
             f"line {seen[0]}, the last, is cut off after {len(last)} of {widest} cells"
         )

@@ -35,7 +35,8 @@ def read_graphs(path: str | os.PathLike[str], *, max_bytes: int | None = None) -
     ``.g6 .graph6 .s6 .sparse6``     one graph per line
     ``.edgelist .edges .txt``,       one edge per line, cells separated by commas, semicolons, tabs
     ``.csv .tsv``                    or blanks: two names, then numbers, which become ``edge_attr``;
-                                     a single name is an isolated vertex; ``#`` and ``%`` start
+                                     a single name is an isolated vertex (on the last line only
+                                     if blanks are the separator); ``#`` and ``%`` start
                                      comments; a header is recognized, as pandas writes it
     ``.graphml .gexf``               XML, without a DOCTYPE
     ``.gml``                         GML

@@ -69,7 +69,12 @@ def read_json(file: IO[bytes], limit: Limit) -> Iterator[Any]:
                 "expected node-link data, with nodes and links; write it with nx.node_link_data"
             )
         edges = "links" if "links" in data else "edges"
-        yield _by_library(nx.node_link_graph, data, edges=edges)
+        graph = _by_library(nx.node_link_graph, data, edges=edges)
+        listed = _by_library(nx.node_link_graph, data | {edges: []}, edges=edges)
+        if len(listed) < len(graph):
+            stray = next(node for node in graph if node not in listed)
+            raise GraphError(f"expected links between listed nodes, got one to {stray!r:.60}")
+        yield graph
 
 
 def _by_library(read: Callable[..., Any], *arguments: object, **options: object) -> Any:

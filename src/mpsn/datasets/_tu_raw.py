@@ -1,6 +1,7 @@
 """The raw layout of the TU collection: text files with one or two numbers per line."""
 
 import re
+import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from io import BytesIO
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpsn._io import open_zip, read_member
-from mpsn.errors import UNREADABLE, FileError, MPSNError
+from mpsn.errors import UNREADABLE, FileError, LeftOut, MPSNError
 
 MAX_BYTES = 1 << 29  # of all files of a set; those of the largest of the six take some 200 MB
 MIXED = "the files are incomplete or belong to different data sets"
@@ -134,6 +135,21 @@ def _check_size(name: str, place: str, size: int, most: int) -> None:
             f"Expected {place} of at most {most:,} bytes unpacked, got {size:,}; get a good copy "
             f"of {name}, or unpack it into a folder."
         )
+
+
+def choose_targets(name: str, members: dict[str, bytes], target: str | None) -> dict[str, bytes]:
+    """Leave out the labels of graphs that have attributes as well, or those if none is named."""
+    if not {"graph_labels", "graph_attributes"} <= members.keys():
+        return members
+    if target is None:
+        warnings.warn(
+            f"{name}_graph_attributes.txt is not used: the targets are in {name}_graph_labels.txt; "
+            f"name one of the attributes, such as --target 0, to predict it.",
+            LeftOut,
+            stacklevel=2,
+        )
+    other = "graph_attributes" if target is None else "graph_labels"
+    return {part: content for part, content in members.items() if part != other}
 
 
 def parse(name: str, members: dict[str, bytes]) -> RawGraphs:

@@ -143,7 +143,7 @@ class Simplicial(BaseEstimator):
             resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit
                 goes on from there if it was killed. Defaults to none.
         """
-        check_settings(self, "members")
+        check_settings(self, "members", "max_dim")
         trainer = Trainer(self)
         check_many(graphs)
         graphs = list(graphs)
@@ -160,7 +160,7 @@ class Simplicial(BaseEstimator):
         self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
         if resume is not None:
-            trainer.resume = Resume(Path(resume), self._key(data, numbers))
+            trainer.resume = Resume(Path(resume), self._key(data, numbers, trainer.seed))
         here, y_here = data.to(trainer.device), numbers.to(trainer.device)
         members = (
             []
@@ -189,9 +189,10 @@ class Simplicial(BaseEstimator):
         lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
         return prepare(graphs, self.max_dim, encoding, lift=lift, **more)
 
-    def _key(self, data: ComplexDataset, y: Tensor) -> str:
-        """Return what differs when settings or data do."""
-        found = hashlib.sha256(repr([sorted(self.get_params().items()), self.targets_]).encode())
+    def _key(self, data: ComplexDataset, y: Tensor, seed: int) -> str:
+        """Return what differs when data, or settings that matter for the result, do."""
+        settings = {**self.get_params(), "random_state": seed, "verbose": 0, "device": 0}
+        found = hashlib.sha256(repr([sorted(settings.items()), self.targets_]).encode())
         for part in (*to_parts(data.union.to("cpu")).values(), y):
             found.update(part.numpy().tobytes())
         return found.hexdigest()
@@ -278,8 +279,9 @@ class Simplicial(BaseEstimator):
             target: The class, or the number of the output, to explain. Defaults to the class
                 predicted, or output 0.
             method: ``"gradient"`` for gradient times input (of the kernel: the weights of colors),
-                which is fast; ``"leave_out"`` for how much the prediction falls when the simplex,
-                and all it is a face of, are removed.
+                which is fast; for a class, that of its log-odds, times the mean slope of the
+                probability from even odds on. ``"leave_out"`` for how much the prediction falls
+                when the simplex, and all it is a face of, are removed.
 
         Returns:
             The contributions per simplex, which can be drawn; see :class:`Explanation`.

@@ -51,8 +51,8 @@ class Explanation:
         if self.margin is None:
             return f"{self.target}: {self.output:.4g}"
         return (
-            f"{self.target}, probability {self.output:.3f}, {self.margin:+.3f} from "
-            f"{self.runner_up}"
+            f"{self.target}, probability {self.output:.3f}, {abs(self.margin):.3f} "
+            f"{'ahead of' if self.margin >= 0 else 'behind'} {self.runner_up}"
         )
 
     @property

@@ -1,6 +1,6 @@
 """Features: found in the graphs of a fit, and made the same way for other graphs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,12 +18,12 @@ Wanted = str | Sequence[str] | Mapping[str, Kind]
 MAX_WIDTH = 1 << 16  # of the features of a cell
 MAX_DEGREES = 128  # different degrees up to which they are one-hot encoded
 STRUCTURE = ("constant", "degree", "out_degree", "both_ways", "multiplicity")
-CELLS = ("vertices", "edges", "triangles")
+CELLS = ("vertices", "edges")
 
 
 def cells(k: int) -> str:
-    """Return what the k-simplices are called."""
-    return CELLS[k] if k < len(CELLS) else f"{k}-simplices"
+    """Return what the k-cells are called."""
+    return CELLS[k] if k < len(CELLS) else f"{k}-cells"
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,14 @@ class Encoding:
         steady: Whether all vertices had the same features in the fit.
         constant: Attributes that were the same everywhere in the fit, and are not used.
         left_out: What else of the data of the fit is not used, and why.
+        seen: All attributes in the fit; those that come later are left out.
     """
 
     columns: tuple[tuple[Column, ...], ...]
     steady: bool = False
     constant: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if max(self.widths) > MAX_WIDTH:
@@ -111,6 +113,9 @@ class Encoding:
                     )
                 what = f"{column.name!r} of {cells(k)}"
                 parts.append(column.encode(values, what, notes))
+            for what in attributes(k, table) if rows and self.seen else ():
+                if what not in self.seen:
+                    notes[f"values of {what}", "the fit had no such attribute"] += rows
             x = torch.from_numpy(np.concatenate(parts, axis=1)).float()
             x = x if rows else x.new_zeros(0, sum(column.width for column in columns))
             out.append(_mean(x, given.edge, counts[1], notes) if k == 1 else x)
@@ -119,6 +124,11 @@ class Encoding:
         if given.parallel and not any(c.name == "multiplicity" for c in sum(self.columns[1:2], ())):
             notes["multiple edges", "each counts once"] += given.parallel
         return out
+
+
+def attributes(k: int, table: Iterable[str]) -> tuple[str, ...]:
+    """Return what the columns of the k-cells are called."""
+    return tuple(f"{name!r} of {cells(k)}" for name in table)
 
 
 def find_encoding(
@@ -175,7 +185,9 @@ def lines(notes: Notes) -> tuple[str, ...]:
 def _asked(wanted: Wanted, given: Tables) -> dict[str, Kind | None]:
     """Return the names that are asked for, with their kinds."""
     plain = isinstance(wanted, str)
-    if plain and wanted not in ("auto", "x", "degree", "constant"):
+    if not isinstance(wanted, Iterable) or (
+        plain and wanted not in ("auto", "x", "degree", "constant")
+    ):
         raise GraphError(
             f"Expected features 'auto', 'x', 'degree', 'constant', a list of attributes, or a "
             f"dictionary of their kinds, got {wanted!r}; for one attribute, write [{wanted!r}]."
@@ -192,7 +204,7 @@ def _asked(wanted: Wanted, given: Tables) -> dict[str, Kind | None]:
         if name not in known:
             there = ", ".join(sorted(known - set(STRUCTURE))) or "none"
             raise GraphError(
-                f"Expected the attribute {name!r} in the graphs, got none;"
+                f"Expected the attribute {name!r} in the graphs, got none."
                 f"{did_you_mean(name, known)} There are: {there}."
             )
     return kinds

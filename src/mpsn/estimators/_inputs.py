@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -16,7 +17,7 @@ from mpsn.complexes import CellComplex, ComplexDataset, collate
 from mpsn.complexes._graphs import Graph
 from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError, LeftOut
-from mpsn.estimators._features import Encoding, Wanted, find_encoding, lines
+from mpsn.estimators._features import Encoding, Wanted, attributes, find_encoding, lines
 from mpsn.estimators._given import Notes, Read, drop_lifted, read, tables
 from mpsn.lifting import lift_features
 from mpsn.lifting._named import as_lift
@@ -50,8 +51,10 @@ def prepare(
     given = tables(host, every, None if encoding is None else encoding.directed, notes)
     counts = [host.count(k) for k in range(max_dim + 1)]
     if encoding is None:
+        seen = sum((attributes(k, table) for k, table in enumerate(given.columns)), ())
         drop_lifted(given, host)
         encoding, own = find_encoding(given, counts, wanted, notes)
+        encoding = replace(encoding, seen=seen)
     else:
         own = encoding.encode(given, counts, notes)
     own = [x.to(union.device) for x in own]

@@ -47,18 +47,26 @@ class Progress:
         self.path, self.key = resume and resume.file(member), resume and resume.key
         self.network, self.optimizer, self.stopping = network, optimizer, stopping
         self.generators, self._saved = generators, time.monotonic()
+        self._last: ModelFile | None = None
 
     def save(self, losses: list[tuple[float, float]], finished: bool) -> None:
-        """Write a checkpoint, if training has finished or the last one is some time ago."""
-        if self.path is None or (not finished and time.monotonic() - self._saved < SECONDS):
+        """Keep the state; write it if training has finished, or after some time."""
+        if self.path is None:
             return
         parts = {"now": self.network.state_dict(), "best": self.stopping.weights}
         parts["random"] = {kind: g.get_state() for kind, g in self.generators.items()}
         parts |= {f"adam{i}": state for i, state in self.optimizer.state_dict()["state"].items()}
-        tensors = {f"{k}.{name}": t for k, part in parts.items() for name, t in part.items()}
-        state = {"key": self.key, "losses": losses, "finished": finished}
-        write_model(self.path, ModelFile("Progress", state, tensors))
-        self._saved = time.monotonic()
+        tensors = {f"{k}.{n}": t.clone() for k, part in parts.items() for n, t in part.items()}
+        state = {"key": self.key, "losses": list(losses), "finished": finished}
+        self._last = ModelFile("Progress", state, tensors)
+        if finished or time.monotonic() - self._saved >= SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write the state after the last whole epoch, if there is one."""
+        if self.path is not None and self._last is not None:
+            write_model(self.path, self._last)
+            self._saved = time.monotonic()
 
     def restore(self) -> tuple[list[tuple[float, float]], bool]:
         """Take up a checkpoint; return the losses so far, and whether training has finished."""
@@ -82,8 +90,8 @@ class Progress:
                 self.stopping.schedule(epoch)
                 self.stopping(valid)
             self.stopping.weights = parts["best"]
-            for name, generator in self.generators.items():
-                generator.set_state(parts["random"][name])
+            for name in self.generators.keys() & parts["random"].keys():  # of another device: new
+                self.generators[name].set_state(parts["random"][name])
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise FileError(f"{damaged(self.path, error)} Or remove it to start anew.") from error
         return losses, bool(state.get("finished"))

@@ -16,7 +16,7 @@ from mpsn.estimators._base import Simplicial
 from mpsn.estimators._explain import Units
 from mpsn.estimators._features import Wanted
 from mpsn.estimators._targets import Classes, Numbers, Targets
-from mpsn.estimators._trainer import learn_classes
+from mpsn.estimators._trainer import NUMBERS, learn_classes
 from mpsn.lifting._named import Lift
 
 
@@ -106,9 +106,23 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
 
     def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, Tensor]:
         self.classes_, numbers = learn_classes(y)
+        self._check_weights()
         sizes = tuple(np.bincount(numbers).tolist())
         found = torch.from_numpy(numbers)
         return Classes(tuple(self.classes_.tolist()), sizes), found, found
+
+    def _check_weights(self) -> None:
+        given = self.class_weight
+        right = given is None or (isinstance(given, str) and given == "balanced")
+        if isinstance(given, Mapping):
+            right = set(given) <= set(self.classes_.tolist()) and all(
+                isinstance(weight, NUMBERS) and 0 < weight < np.inf for weight in given.values()
+            )
+        if not right:
+            raise MPSNError(
+                f"Expected class_weight as 'balanced', None, or a dictionary from classes in y to "
+                f"finite weights above 0, got {given!r:.100}."
+            )
 
     def _weights(self, y: Tensor) -> dict[int, float] | None:
         if self.class_weight is None:
@@ -150,7 +164,15 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         return output, str(name), str(self.classes_[int(others.argmax())]), margin
 
     def _units(self, output: int) -> Units:
-        return lambda rows: rows.softmax(dim=1)[:, output]
+        def chance(rows: Tensor) -> Tensor:
+            """Return probabilities; their slope is the mean one from even odds, never near 0."""
+            others = torch.cat([rows[:, :output], rows[:, output + 1 :]], dim=1)
+            odds = rows[:, output] - others.logsumexp(dim=1)
+            found, fixed = rows.softmax(dim=1)[:, output].detach(), odds.detach()
+            slope = torch.where(fixed.abs() < 1e-3, 0.25, (found - 0.5) / fixed)
+            return found + slope * (odds - fixed)
+
+        return chance
 
     def _adopt(self, targets: Targets) -> None:
         if not isinstance(targets, Classes):

@@ -22,8 +22,9 @@ def summary(model: Any) -> str:
     if runs:
         size = sum(p.numel() for p in model.model_.parameters())
         lines.append(
-            f"  network          {len(runs)} times SIN, averaged; {model.layers} layers of "
-            f"width {model.hidden}, {model.readout} over cells, {size:,} parameters"
+            f"  networks         {len(runs)} {'SIN' if model.lift == 'cliques' else 'CIN'}"
+            f"{', averaged' * (len(runs) > 1)}; {model.layers} layers of width {model.hidden}, "
+            f"{model.readout} over cells, {size:,} parameters"
         )
         kept = ", ".join(str(run.best + 1) for run in runs)
         why = "too few graphs" if model.validation else "validation=0"
@@ -34,10 +35,8 @@ def summary(model: Any) -> str:
         )
         lines.append(f"  training         kept epoch {kept}, {best}")
     if model.kernel is not False:
-        lines.append(
-            f"  SWL kernel       {model.model_.share:.0%} of the output, by the loss on graphs "
-            f"held out"
-        )
+        chosen = ", by the loss on graphs held out" if runs and held else ""
+        lines.append(f"  SWL kernel       {model.model_.share:.0%} of the output{chosen}")
     lines += _report(model)
     return "\n".join(lines)
 
@@ -46,4 +45,6 @@ def _report(model: Any) -> list[str]:
     """Return how good the model is on graphs held out, beside simpler ones, line by line."""
     what = model.targets_.metric
     rows = [f"    {name:<15}{value:.3f}" for name, value in model.scores_.items()]
-    return [f"  {what} on graphs held out", *rows] if rows else []
+    used = "to stop and to mix" if model.kernel is None else "to choose its penalty"
+    used = "to stop" if model.kernel is False else used
+    return [f"  {what} on graphs held out, and used {used}", *rows] if rows else []

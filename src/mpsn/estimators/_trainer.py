@@ -1,6 +1,5 @@
 """How estimators train: settings they share, early stopping, and networks side by side."""
 
-import contextlib
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -86,7 +85,7 @@ class Trainer:
                 f"Expected random_state as an integer from 0 to 2**32 - 1, a RandomState or None, "
                 f"got {estimator.random_state!r:.40}."
             ) from error
-        self._seed = int(random.randint(2**31 - 1))
+        self.seed = int(random.randint(2**31 - 1))
         self._stop = threading.Event()
         self.interrupted = False
 
@@ -94,7 +93,7 @@ class Trainer:
         """Hold samples out; other ones for each member."""
         groups = torch.zeros(len(y)) if classes is None else classes
         fraction = self.settings.validation if len(y) >= MIN_SAMPLES else 0.0
-        return Split(*(at.to(y.device) for at in hold_out(groups, fraction, self._seed + member)))
+        return Split(*(at.to(y.device) for at in hold_out(groups, fraction, self.seed + member)))
 
     def train(
         self,
@@ -150,7 +149,7 @@ class Trainer:
         settings, (used, held) = self.settings, split
         size = min(settings.batch_size, max(16, len(used) // MIN_STEPS))
         total = torch.zeros((), device=y.device)
-        with OwnRandomness(self._seed + member, self.device) as random:
+        with OwnRandomness(self.seed + member, self.device) as random:
             network = make().to(self.device)
         with (
             random.dropout(network),
@@ -205,7 +204,7 @@ class Trainer:
                 progress.save(losses, over or len(losses) == settings.epochs)
                 return over
 
-            with contextlib.suppress(Interrupted):
+            try:
                 fit(
                     network,
                     len(losses) if finished else settings.epochs,
@@ -217,6 +216,8 @@ class Trainer:
                     tick=bar.update,
                     done=losses,
                 )
+            except Interrupted:
+                progress.write()
         if not losses:
             return None
         if len(held):
@@ -279,11 +280,14 @@ def unsettle(network: torch.nn.Module) -> None:
 
 
 def check_settings(estimator: Any, *counts: str) -> None:
-    """Check the settings of training, and those named, which must be integers from 1 on."""
+    """Check the settings of training, and those named: integers from 1 on, max_dim from 0 on."""
     for name in counts:
         value = getattr(estimator, name)
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise MPSNError(f"Expected {name} as an integer >= 1, got {value!r}.")
+        least = int(name != "max_dim")
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            raise MPSNError(f"Expected {name} as an integer >= {least}, got {value!r:.60}.")
+    if (kernel := getattr(estimator, "kernel", None)) not in (None, True, False):
+        raise MPSNError(f"Expected kernel as True, False or None (both), got {kernel!r:.60}.")
     if not isinstance(held := estimator.validation, NUMBERS) or not 0 <= held < 1:
         raise MPSNError(f"Expected 0 <= validation < 1, got {held!r}.")
     if not isinstance(rate := estimator.learning_rate, NUMBERS) or not 0 < rate < np.inf:
