@@ -217,9 +217,15 @@ def _is_fraction(label: Any) -> bool:
 def _sizes(graphs: list[Any]) -> dict[str, int]:
     """Count what was read, so that a file that was cut off is noticed."""
     from mpsn.complexes._graphs import as_graph
+    from mpsn.datasets._molecules import is_molecule
 
-    sizes = [(g.num_nodes, g.edge_index.shape[1]) for g in map(as_graph, graphs)]
-    vertices, edges = map(sum, zip(*sizes, strict=True))
+    vertices = edges = 0
+    for graph in graphs:
+        if is_molecule(graph):
+            vertices, edges = vertices + graph.GetNumAtoms(), edges + graph.GetNumBonds()
+        else:
+            plain = as_graph(graph)
+            vertices, edges = vertices + plain.num_nodes, edges + plain.edge_index.shape[1]
     return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
 
 

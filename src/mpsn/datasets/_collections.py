@@ -15,7 +15,7 @@ from torch_geometric.data import Data, Dataset
 from mpsn.complexes._objects import find_ends
 from mpsn.datasets._files import ENDINGS, graph_suffix, iter_graphs
 from mpsn.datasets._molecule_files import Table, holds_molecules, is_gap, read_table
-from mpsn.datasets._molecules import molecule_graph, parse_molecule, warn
+from mpsn.datasets._molecules import parse_molecule, warn
 from mpsn.datasets._tables import check_label, read_labels, read_rows, typed
 from mpsn.datasets._tu_graphs import split_raw
 from mpsn.datasets._tu_raw import name_of, parse, read_members
@@ -216,7 +216,7 @@ def _labeled(
 
 
 def _molecules(path: Path, smiles: str | None, target: str | None) -> GraphCollection:
-    """Return molecules as graphs; None, with a warning, for rows without molecule or label."""
+    """Return RDKit's molecules; None, with a warning, for rows without molecule or label."""
     table = read_table(path, smiles)
     cells = [""] * len(table.molecules) if target is None else table.column(target)
     there = [row for row, cell in enumerate(cells) if not is_gap(cell)]
@@ -227,11 +227,10 @@ def _molecules(path: Path, smiles: str | None, target: str | None) -> GraphColle
         for row, molecule in enumerate(table.molecules):
             found = parse_molecule(molecule)
             if isinstance(found, str):
-                left_out[row] = found
+                left_out[row], found = found, None
             elif target is not None and row not in labels:
-                left_out[row] = f"there is no {target}"
-            graph = None if row in left_out else molecule_graph(found)
-            yield f"{path.name}:{row}", graph, None if graph is None else labels.get(row)
+                left_out[row], found = f"there is no {target}", None
+            yield f"{path.name}:{row}", found, labels.get(row)
         warn(left_out, len(table.molecules))
 
     return GraphCollection(f"molecules in {path.name}", items, table)

@@ -17,13 +17,13 @@ from mpsn.errors import UNREADABLE, FileError, MissingPackageError, MPSNError, d
 GAPS = ("", "na", "n/a", "nan", "none", "null")  # in lower case, as in pandas
 
 
-def load_rdkit() -> Any:
+def load_rdkit(why: str = "read molecules") -> Any:
     """Return ``rdkit.Chem``, or say how to get it."""
     try:
         from rdkit import Chem
     except ImportError as error:
         raise MissingPackageError(
-            "Expected RDKit, to read molecules, got none; run pip install 'mpsn[chem]'."
+            f"Expected RDKit, to {why}, got none; run pip install 'mpsn[chem]'."
         ) from error
     return Chem
 

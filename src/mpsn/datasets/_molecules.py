@@ -103,13 +103,13 @@ def is_molecule(item: object) -> bool:
 
 def molecule_graph(item: object) -> "nx.Graph[int]":
     """Return the graph of a molecule, given as SMILES or RDKit's, with words as attributes."""
+    chem = load_rdkit(f"read {item!r:.80}, which is no path of a graph file, as SMILES")
     molecule = parse_molecule(item)
     if isinstance(molecule, str):
         raise GraphError(
             f"Expected the path of a graph file, or a molecule as SMILES, got {item!r:.80}: no "
             f"such file, and {molecule}."
         )
-    chem = load_rdkit()
     atoms, bonds = _parts(molecule)
     symbol = chem.GetPeriodicTable().GetElementSymbol
     words = {"chirality": chem.ChiralType, "bond": chem.BondType, "stereo": chem.BondStereo}
@@ -135,15 +135,19 @@ def parse_molecule(item: Any) -> Any:
         return item if item.GetNumAtoms() else "it has no atoms"
     if not isinstance(item, str):
         return "there is no SMILES" if item is None or item != item else "it is no SMILES"
-    if not item.strip():
+    word, *more = item.split(None, 1) or [""]
+    if not word:
         return "there is no SMILES"
+    why = f"{item.strip()!r:.60} is not valid SMILES"
+    if more and more[0][:1] not in ("", "|"):  # RDKit would take other words for a name
+        return why
     with chem.rdBase.BlockLogs():
         found = chem.MolFromSmiles(item.strip())
         if found is not None:
             return found if found.GetNumAtoms() else "it has no atoms"
         loose = chem.MolFromSmiles(item.strip(), sanitize=False)
         problems = [] if loose is None else chem.DetectChemistryProblems(loose)
-    return problems[0].Message() if problems else f"{item.strip()!r:.60} is not valid SMILES"
+    return problems[0].Message() if problems else why
 
 
 def _parts(molecule: Any) -> tuple[list[Any], list[Any]]:

@@ -27,8 +27,8 @@ class ScaffoldKFold(GroupKFold):
         >>> molecules = ["c1ccccc1", "Cc1ccccc1O", "CCO", "C", "C1CCCC1", "NC1CCCC1"]
         >>> for train, test in ScaffoldKFold(n_splits=3).split(molecules):
         ...     print([molecules[i] for i in test])
-        ['C1CCCC1', 'NC1CCCC1']
         ['c1ccccc1', 'Cc1ccccc1O']
+        ['C1CCCC1', 'NC1CCCC1']
         ['CCO', 'C']
     """
 
