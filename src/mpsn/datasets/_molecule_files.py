@@ -87,8 +87,11 @@ def holds_molecules(path: Path) -> bool:
     """Return whether a file is of molecules: by its ending, or a column named SMILES."""
     name = Path(path.stem if path.suffix.lower() == ".gz" else path.name)
     if name.suffix.lower() in (".csv", ".tsv") and path.is_file():
-        with open_file(path, MAX_PARSED) as file:
-            first = file.readline(1 << 16).decode("utf-8-sig", "replace").lower()
+        try:
+            with open_file(path, MAX_PARSED) as file:
+                first = file.readline(1 << 16).decode("utf-8-sig", "replace").lower()
+        except UNREADABLE:
+            return False
         return "smiles" in first.translate(dict.fromkeys(map(ord, ',;"'), " ")).split()
     return name.suffix.lower() in (".smi", ".smiles", ".sdf", ".sd")
 
