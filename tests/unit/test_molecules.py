@@ -267,5 +267,9 @@ def test_collections_of_molecules(tmp_path):
         items = list(found)
     assert [(name, label) for name, mol, label in items if mol] == [("m.csv:0", "a")]
     assert found.table.row(2) == {"id": "9", "SMILES": "CC", "y": ""}
+    with pytest.raises(FileError, match="Expected one table of molecules"):
+        read_collection([tmp_path / "m.csv"] * 2, smiles="SMILES")
+    with pytest.raises(FileError, match="Expected one table of molecules"):
+        read_collection([tmp_path / "m.csv"], labels=tmp_path / "m.csv")
     (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
     assert read_collection([tmp_path / "edges.csv"]).table is None

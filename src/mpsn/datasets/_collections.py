@@ -74,6 +74,12 @@ def read_collection(
         if not path.exists():
             near = did_you_mean(path.name, sorted(p.name for p in path.parent.glob("*")))
             raise FileError(f"Expected graphs at {path}, found nothing.{near}")
+    molecules = smiles is not None or (len(given) == 1 and holds_molecules(given[0]))
+    if molecules and (len(given) > 1 or labels is not None):
+        raise FileError(
+            "Expected one table of molecules with a column of labels, got several paths or "
+            "--labels; join the tables, and name the column with --target (target=...)."
+        )
     if len(given) > 1:
         return _classes(given)
     (path,) = given
@@ -81,7 +87,7 @@ def read_collection(
         return _pickled(path, unsafe_pickle, target)
     if (name := name_of(path)) is not None:
         return _tu(path, name, target)
-    if smiles is not None or holds_molecules(path):
+    if molecules:
         return _molecules(path, smiles, target)
     if path.is_dir() and not _graph_files(path):
         inner = sorted(p for p in path.iterdir() if p.is_dir() and _graph_files(p))
