@@ -89,6 +89,12 @@ def read_graphs(path):
     return [(graph.num_nodes, graph.edge_index.tolist(), graph.labels) for graph in graphs], counts
 
 
+def read_molecules(path):
+    with warnings.catch_warnings(action="ignore"):
+        found = mpsn.read_molecules(path, y="y")
+    return found.data.union.counts, found.rows, found.data.y.tolist()
+
+
 def _arrays(**arrays):
     out = io.BytesIO()
     np.savez(out, **arrays)
@@ -317,6 +323,10 @@ READERS: dict[str, Reader] = {
     ),
     "tu-folder": Reader(lambda: dict(TU), lambda folder: read_tu(folder / "TOY")),
     "labels": Reader(_labels, lambda folder: read_labels(folder / "labels.csv"), share=0.5),
+    "molecules": Reader(
+        _of("m.csv", b"smiles,y\nC[C@H](N)C(=O)[O-],1\nc1ccccc1,2.5\n"),
+        lambda folder: read_molecules(folder / "m.csv"),
+    ),
     "grid": Reader(
         _of("grid.toml", b"hidden = [8, 16]\nlr = [0.01]\ndropout = [0.0, 0.5]\nlayers = [2]\n"),
         lambda folder: read_grid(folder / "grid.toml"),

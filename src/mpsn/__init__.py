@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         collate,
         load,
     )
-    from mpsn.datasets import read_graphs
+    from mpsn.datasets import read_graphs, read_molecules
     from mpsn.errors import MPSNError
     from mpsn.lifting import (
         clique_complex,
@@ -72,6 +72,7 @@ __all__ = [
     "nn",
     "plotting",
     "read_graphs",
+    "read_molecules",
     "regions",
     "ring_complex",
     "ring_complexes",
@@ -94,6 +95,7 @@ _HOMES = {
     "lift_features": "mpsn.lifting",
     "load": "mpsn.complexes",
     "read_graphs": "mpsn.datasets",
+    "read_molecules": "mpsn.datasets",
     "ring_complex": "mpsn.lifting",
     "ring_complexes": "mpsn.lifting",
 }

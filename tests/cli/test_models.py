@@ -94,9 +94,10 @@ def test_numbers_from_a_table(mpsn, tmp_path):
     (tmp_path / "labels.csv").write_text(f"graph,length\n{rows}")
     command = ["fit", tmp_path / "paths.g6", "--labels", tmp_path / "labels.csv", "--target"]
     options = ["--out", tmp_path / "m.mpsn", "--epochs", 2, "--json"]
-    code, out, _ = mpsn(*command, "length", "--regress", *options)
+    code, out, _ = mpsn(*command, "length", *options)
     assert code == 0
     assert json.loads(out)["graphs"] == 12
+    assert json.loads(out)["task"] == "regression"
     code, out, _ = mpsn("predict", tmp_path / "m.mpsn", tmp_path / "paths.g6")
     assert code == 0
     assert out.splitlines()[0] == "graph,prediction"
@@ -275,7 +276,7 @@ def test_a_plain_installation_has_all_that_fit_needs():
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        ("0.5 1.5 0.5 1.5", [], "Expected classes as labels, got 0.5; add --regress"),
+        ("0.5 1 0.5 1", ["--no-regress"], "Expected classes as labels, got 0.5; drop --no-"),
         ("a b a b", ["--regress"], "Expected numbers as labels, got 'a'; drop --regress"),
         ("1 nan 1 2", [], "Expected a word of at most 1000 characters or a finite number"),
         ("1 1e400 1 2", ["--regress"], "finite number"),

@@ -134,7 +134,7 @@ OURS = {  # what restores the content of a file, and how a user reads the file
     "graph.graphml": ("mpsn.datasets._files._has_attributes", mpsn.read_graphs),
     "data.npz": ("mpsn.complexes._saving.check_offsets", mpsn.ComplexDataset.load),
     "TOY.zip": ("mpsn.datasets._collections.split_raw", lambda p: list(read_collection([p]))),
-    "labels.csv": ("mpsn.datasets._collections._typed", lambda p: read_collection([p.parent])),
+    "labels.csv": ("mpsn.datasets._tables.typed", lambda p: read_collection([p.parent])),
 }
 
 

@@ -18,10 +18,17 @@ from mpsn.cli._output import AsJson, csv_cell, print_lines
 from mpsn.errors import GraphError, visible
 
 if TYPE_CHECKING:
-    from mpsn.datasets._collections import GraphCollection, Item
+    from mpsn.datasets._collections import GraphCollection
 
 Data = Annotated[
-    list[Path], typer.Argument(help="Graphs: folders (one per class), a folder, a file, a TU zip.")
+    list[Path],
+    typer.Argument(
+        help="Graphs: folders (one per class), a folder, a file, a TU zip, a CSV of molecules."
+    ),
+]
+Smiles = Annotated[
+    str | None,
+    typer.Option(help="Column of SMILES in a CSV of molecules. Defaults to the one named so."),
 ]
 Labels = Annotated[Path | None, typer.Option(help="CSV of labels; its first column names graphs.")]
 Unsafe = Annotated[
@@ -42,7 +49,14 @@ def fit(
         typer.Option(help="What to predict: a column of the CSV, or an attribute of the graphs."),
     ] = None,
     labels: Labels = None,
-    regress: Annotated[bool, typer.Option(help="Predict numbers, not classes.")] = False,
+    smiles: Smiles = None,
+    regress: Annotated[
+        bool | None,
+        typer.Option(
+            help="Predict numbers, or classes. Defaults to what the labels look like.",
+            show_default=False,
+        ),
+    ] = None,
     features: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,10 +65,19 @@ def fit(
         ),
     ] = None,
     lift: Annotated[
-        str, typer.Option(help="The cells: cliques, rings, cliques+rings or cubes.")
-    ] = "cliques",
+        str | None,
+        typer.Option(
+            help="The cells: cliques, rings, cliques+rings or cubes. Defaults to rings for "
+            "molecules, to cliques for other graphs.",
+        ),
+    ] = None,
     max_dim: Annotated[int, typer.Option(help="Largest dimension of a cell.")] = 2,
-    max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
+    max_ring: Annotated[
+        int | None,
+        typer.Option(
+            help="Largest number of vertices of a ring. Defaults to 18 for molecules, 6 for others."
+        ),
+    ] = None,
     hidden: Annotated[int, typer.Option(min=1, help="Width of the networks' layers.")] = 32,
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
     patience: Annotated[
@@ -93,6 +116,8 @@ def fit(
 
     Example: mpsn fit molecules.json --lift rings --max-ring 8 --out model.mpsn
 
+    Example: mpsn fit molecules.csv --smiles smiles --target soluble --out model.mpsn
+
     Example: mpsn fit cats/ dogs/ --features age=number --features breed=category -o model.mpsn
     """
     from mpsn._io import check_writable
@@ -101,18 +126,18 @@ def fit(
     from mpsn.estimators._progress import forget
 
     check_writable(out, what="a model")
-    found = read_collection(data, target=target, labels=labels, unsafe_pickle=unsafe_pickle)
+    found = read_collection(
+        data, target=target, labels=labels, smiles=smiles, unsafe_pickle=unsafe_pickle
+    )
     with Console(stderr=True).status(f"reading {escape(visible(found.kind))}"):
         graphs, y = _with_labels(found)
+    regress = _are_numbers(y) if regress is None else regress
     wrong = [v for v in y if (isinstance(v, str) if regress else _is_fraction(v))]
     if wrong:
-        what, remedy = ("numbers", "drop") if regress else ("classes", "add")
-        raise GraphError(f"Expected {what} as labels, got {wrong[0]!r:.40}; {remedy} --regress.")
-    if not regress and len(set(y)) > 20 and len(set(y)) > len(y) // 2:
-        raise GraphError(
-            f"Expected classes as labels, got {len(set(y))} different ones for {len(y)} graphs; "
-            f"add --regress to predict numbers."
-        )
+        what, option = ("numbers", "--regress") if regress else ("classes", "--no-regress")
+        raise GraphError(f"Expected {what} as labels, got {wrong[0]!r:.40}; drop {option}.")
+    kind = "regression" if regress else "classification"
+    cells, longest = ("cliques", 6) if found.table is None else ("rings", 18)
     if class_weight is not None and (regress or class_weight != "balanced"):
         raise GraphError(
             f"Expected --class-weight balanced, for classes, got {class_weight!r:.40}."
@@ -120,9 +145,9 @@ def fit(
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
     model = (SimplicialRegressor if regress else SimplicialClassifier)(
         features=_features(features or []),
-        lift=cast("Any", lift),  # its name is checked there
+        lift=cast("Any", cells if lift is None else lift),  # its name is checked there
         max_dim=max_dim,
-        max_ring=max_ring,
+        max_ring=longest if max_ring is None else max_ring,
         hidden=hidden,
         epochs=epochs,
         patience=patience,
@@ -145,6 +170,7 @@ def fit(
         values: dict[str, Any] = {
             "model": str(out),
             "data": found.kind,
+            "task": kind,
             "graphs": len(graphs),
             "read": read,
             "features": model.features_.describe(),
@@ -157,6 +183,7 @@ def fit(
         print(json.dumps(values))
         return
     print(f"read: {', '.join(f'{count} {what}' for what, count in read.items())}")
+    print(f"task: {kind}, of {len(set(y))} different labels; --regress or --no-regress to choose")
     print_lines(model.summary())
     if folds:
         print(f"  {model.targets_.metric} in {cv} folds of cross-validation")
@@ -177,6 +204,12 @@ def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
     return words
 
 
+def _are_numbers(y: list[Any]) -> bool:
+    """Return whether labels look like numbers to predict: fractions, or most of them different."""
+    many = len(set(y)) > 20 and len(set(y)) > len(y) // 2
+    return any(map(_is_fraction, y)) or (many and not any(isinstance(v, str) for v in y))
+
+
 def _is_fraction(label: Any) -> bool:
     return isinstance(label, float) and not label.is_integer()
 
@@ -184,9 +217,15 @@ def _is_fraction(label: Any) -> bool:
 def _sizes(graphs: list[Any]) -> dict[str, int]:
     """Count what was read, so that a file that was cut off is noticed."""
     from mpsn.complexes._graphs import as_graph
+    from mpsn.datasets._molecules import is_molecule
 
-    sizes = [(g.num_nodes, g.edge_index.shape[1]) for g in map(as_graph, graphs)]
-    vertices, edges = map(sum, zip(*sizes, strict=True))
+    vertices = edges = 0
+    for graph in graphs:
+        if is_molecule(graph):
+            vertices, edges = vertices + graph.GetNumAtoms(), edges + graph.GetNumBonds()
+        else:
+            plain = as_graph(graph)
+            vertices, edges = vertices + plain.num_nodes, edges + plain.edge_index.shape[1]
     return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
 
 
@@ -220,10 +259,12 @@ def _cross_validate(model: Any, graphs: list[Any], y: list[Any], folds: int) -> 
 def _with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:
     graphs, y = [], []
     for name, graph, label in found:
+        if graph is None:
+            continue
         if label is None:
             raise GraphError(
                 f"Expected a label for every graph, got none for {name}; give a CSV with --labels, "
-                f"a folder per class, or name an attribute of the graphs with --target."
+                f"a folder per class, or name a column or an attribute of the graphs with --target."
             )
         graphs.append(graph)
         y.append(label)
@@ -236,14 +277,18 @@ def predict(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="CSV to write. Defaults to the screen.")
     ] = None,
+    smiles: Smiles = None,
     unsafe_pickle: Unsafe = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the classes or numbers of graphs, as CSV or as lines of JSON.
 
-    Graphs are read, predicted and written a thousand at a time, so any number of them works.
+    Graphs are read, predicted and written a thousand at a time, so any number of them works. A
+    table of molecules keeps its columns; predictions are empty where a molecule cannot be read.
 
     Example: mpsn predict model.mpsn new_graphs/ -o predictions.csv
+
+    Example: mpsn predict model.mpsn molecules.csv --smiles smiles -o predictions.csv
     """
     from mpsn._io import atomic_write
     from mpsn.datasets._collections import read_collection
@@ -252,13 +297,18 @@ def predict(
     estimator = load(model)
     if isinstance(estimator, EdgeFlowClassifier):
         raise GraphError(f"Expected a model of graphs, got one of edge flows in {model}.")
-    items = iter(read_collection(data, unsafe_pickle=unsafe_pickle))
-    done = 0
+    found = read_collection(data, smiles=smiles, unsafe_pickle=unsafe_pickle)
+    items, table, done = iter(found), found.table, 0
+    if table is not None and "prediction" in table.head:
+        raise GraphError("Expected a table without a column 'prediction', got one; rename it.")
     target = atomic_write(out, "w", what="predictions") if out else nullcontext(sys.stdout)
     with target as file, Console(stderr=True).status("predicting") as status:
         writer = csv.writer(file)
         while chunk := list(islice(items, CHUNK)):
-            rows = _predictions(estimator, chunk)
+            rows = _predictions(estimator, [graph for _, graph, _ in chunk])
+            for i, (name, _, _) in enumerate(chunk):
+                own = {"graph": name} if table is None else table.row(done + i)
+                rows[i] = {**own, **rows[i]}
             if as_json:
                 file.writelines(json.dumps(row) + "\n" for row in rows)
             else:
@@ -271,19 +321,18 @@ def predict(
         print(f"{done} predictions: {visible(out)}", file=sys.stderr if as_json else sys.stdout)
 
 
-def _predictions(estimator: Any, items: "list[Item]") -> list[dict[str, Any]]:
-    names, graphs = [name for name, _, _ in items], [graph for _, graph, _ in items]
+def _predictions(estimator: Any, graphs: list[Any]) -> list[dict[str, Any]]:
+    """Return the columns to write for each graph; empty ones where there is none."""
+    there = [graph for graph in graphs if graph is not None]
     if hasattr(estimator, "predict_proba"):
-        chances = estimator.predict_proba(graphs)
+        chances = estimator.predict_proba(there)
         best = estimator.classes_[chances.argmax(axis=1)].tolist()
         keys = [f"probability of {name}" for name in estimator.classes_]
-        extra = [
-            dict(zip(keys, (round(p, 6) for p in row), strict=True)) for row in chances.tolist()
-        ]
+        extra = [[round(p, 6) for p in row] for row in chances.tolist()]
     else:
-        best = estimator.predict(graphs).tolist()
-        extra = [{} for _ in best]
-    return [
-        {"graph": name, "prediction": value, **more}
-        for name, value, more in zip(names, best, extra, strict=True)
-    ]
+        best, keys = estimator.predict(there).tolist(), []
+        extra = [[] for _ in best]
+    rows = iter([value, *more] for value, more in zip(best, extra, strict=True))
+    names = ["prediction", *keys]
+    empty = dict.fromkeys(names)
+    return [empty if g is None else dict(zip(names, next(rows), strict=True)) for g in graphs]

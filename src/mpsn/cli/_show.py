@@ -76,6 +76,7 @@ def _show_graphs(what: str, plot: Path | None, as_json: bool) -> None:
 
 
 def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool) -> None:
+    from mpsn.datasets._named import NAMED
     from mpsn.estimators import EdgeFlowClassifier, load
 
     model = load(path)
@@ -87,7 +88,8 @@ def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool)
         return
     if isinstance(model, EdgeFlowClassifier):
         raise GraphError(f"Expected a model of graphs, got one of edge flows in {path}.")
-    explanation = model.explain(graph if Path(graph).exists() else graphs_of(graph)[0])
+    built_in = graph in NAMED and not Path(graph).exists()
+    explanation = model.explain(NAMED[graph]() if built_in else graph)  # a file, or SMILES
     parts = explanation.by_dimension
     if as_json:
         top = [{"vertices": v, "contribution": c} for v, c in explanation.top()]

@@ -4,6 +4,7 @@ from mpsn.complexes._graphs import Graph
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows
 from mpsn.datasets._folds import tu_folds
+from mpsn.datasets._molecules import Molecules, read_molecules
 from mpsn.datasets._named import named_graph
 from mpsn.datasets._ocean import ocean_drifters
 from mpsn.datasets._strongly_regular import strongly_regular
@@ -13,9 +14,11 @@ __all__ = [
     "TU",
     "FlowDataset",
     "Graph",
+    "Molecules",
     "named_graph",
     "ocean_drifters",
     "read_graphs",
+    "read_molecules",
     "strongly_regular",
     "synthetic_flows",
     "tu_folds",

@@ -1,12 +1,8 @@
 """Collections of labeled graphs: folders, tables, TU archives."""
 
-import csv
-import math
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -17,12 +13,14 @@ import torch
 from torch_geometric.data import Data, Dataset
 
 from mpsn.complexes._objects import find_ends
-from mpsn.datasets._files import ENDINGS, MAX_PARSED, check_file, graph_suffix, iter_graphs
+from mpsn.datasets._files import ENDINGS, graph_suffix, iter_graphs
+from mpsn.datasets._molecule_files import Table, holds_molecules, is_gap, read_table
+from mpsn.datasets._molecules import parse_molecule, warn
+from mpsn.datasets._tables import check_label, read_labels, read_rows, typed
 from mpsn.datasets._tu_graphs import split_raw
 from mpsn.datasets._tu_raw import choose_targets, name_of, parse, read_members
-from mpsn.errors import UNREADABLE, FileError, LeftOut, did_you_mean
+from mpsn.errors import FileError, LeftOut, did_you_mean
 
-MAX_LABEL = 1000  # characters: numpy gives every label of an array the room of the longest
 Item = tuple[str, Any, Any]  # name, graph, label or None
 
 
@@ -32,10 +30,11 @@ class GraphCollection:
 
     kind: str  # what was found, in words
     items: Callable[[], Iterator[Item]]
+    table: Table | None = None  # of molecules, in the order of the items
 
     def __iter__(self) -> Iterator[Item]:
         for name, graph, label in self.items():
-            _check_label(name, label)
+            check_label(name, label)
             yield name, graph, label
 
 
@@ -44,6 +43,7 @@ def read_collection(
     *,
     target: str | None = None,
     labels: str | os.PathLike[str] | None = None,
+    smiles: str | None = None,
     unsafe_pickle: bool = False,
 ) -> GraphCollection:
     """Find graphs and their labels in files and folders.
@@ -56,6 +56,8 @@ def read_collection(
                                   (GraphML, GEXF, GML, JSON)
     a graph file                  the same; graphs of a file are named ``file:0``, ``file:1``, ...
     a TU archive or folder        ``NAME_A.txt`` and so on, with all labels and attributes
+    a table of molecules          a CSV or TSV with SMILES in the column ``smiles`` or of that name,
+                                  an ``.smi`` or SD file; labels from the column ``target``
     a ``.pt`` of PyG data         ``Data``, a list of it or a data set; only with ``unsafe_pickle``
     ============================  ================================================================
 
@@ -65,6 +67,7 @@ def read_collection(
             the ``graph_attributes`` of a TU set, the number from 0. Defaults to the last column,
             the only target, or the ``graph_labels`` of a TU set.
         labels: The CSV; its first column holds names of graphs, with or without file extension.
+        smiles: The column of SMILES. Defaults to one of that name.
         unsafe_pickle: Whether to unpickle ``.pt`` files, which runs any code in them.
     """
     given = [Path(path) for path in paths]
@@ -72,6 +75,12 @@ def read_collection(
         if not path.exists():
             near = did_you_mean(path.name, sorted(p.name for p in path.parent.glob("*")))
             raise FileError(f"Expected graphs at {path}, found nothing.{near}")
+    molecules = smiles is not None or (len(given) == 1 and holds_molecules(given[0]))
+    if molecules and (len(given) > 1 or labels is not None):
+        raise FileError(
+            "Expected one table of molecules with a column of labels, got several paths or "
+            "--labels; join the tables, and name the column with --target (target=...)."
+        )
     if len(given) > 1:
         _refuse("a folder per class", target=target, labels=labels)
         return _classes(given)
@@ -82,6 +91,8 @@ def read_collection(
     if (name := name_of(path)) is not None:
         _refuse("a TU set", labels=labels)
         return _tu(path, name, target)
+    if molecules:
+        return _molecules(path, smiles, target)
     if path.is_dir() and not _graph_files(path):
         inner = sorted(p for p in path.iterdir() if p.is_dir() and _graph_files(p))
         if len(inner) < 2:
@@ -124,7 +135,7 @@ def _graphs_and_tables(folder: Path) -> tuple[list[Path], list[Path]]:
 def _is_table(path: Path, graphs: list[Path]) -> bool:
     """Return whether a CSV has a header, and names at least half of the graphs, each once."""
     try:
-        head, *rows = _rows(path)
+        head, *rows = read_rows(path)
     except (FileError, ValueError):
         return False
     named = [row[0] for row in rows]
@@ -198,7 +209,7 @@ def _labeled(
             f"choose one with --labels (labels=...)."
         )
     labels = tables[0] if labels is None and tables else labels
-    table = None if labels is None else _read_labels(Path(labels), target)
+    table = None if labels is None else read_labels(Path(labels), target)
 
     def items() -> Iterator[Item]:
         unused = set(table or ())
@@ -225,76 +236,25 @@ def _labeled(
     return GraphCollection(kind, items)
 
 
-def _rows(path: Path) -> list[list[str]]:
-    """Read the cells of a CSV or TSV."""
-    check_file(path, MAX_PARSED, "a CSV of labels")
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            first = file.readline(1 << 16)
-            file.seek(0)
-            mark = next((mark for mark in "\t,;" if mark in first), ",")
-            return [row for row in csv.reader(file, delimiter=mark, strict=True) if row]
-    except (*UNREADABLE, csv.Error) as error:
-        raise FileError(f"Expected a CSV of labels at {path}, got {error}.") from error
+def _molecules(path: Path, smiles: str | None, target: str | None) -> GraphCollection:
+    """Return RDKit's molecules; None, with a warning, for rows without molecule or label."""
+    table = read_table(path, smiles)
+    cells = [""] * len(table.molecules) if target is None else table.column(target)
+    there = [row for row, cell in enumerate(cells) if not is_gap(cell)]
+    labels = dict(zip(there, typed([cells[row] for row in there]), strict=True))
 
+    def items() -> Iterator[Item]:
+        left_out: dict[int, str] = {}
+        for row, molecule in enumerate(table.molecules):
+            found = parse_molecule(molecule)
+            if isinstance(found, str):
+                left_out[row], found = found, None
+            elif target is not None and row not in labels:
+                left_out[row], found = f"there is no {target}", None
+            yield f"{path.name}:{row}", found, labels.get(row)
+        warn(left_out, len(table.molecules))
 
-def _read_labels(path: Path, target: str | None) -> dict[str, Any]:
-    """Return labels by name of graph, as numbers if all of them are."""
-    rows = _rows(path)
-    if len(rows) < 2 or len(rows[0]) < 2:
-        raise FileError(
-            f"Expected a CSV with a header, then a graph and its label on each line, in {path}, "
-            f"got {len(rows)} lines."
-        )
-    head = rows[0]
-    if target is not None and target not in head[1:]:
-        raise FileError(
-            f"Expected a column {target!r} in {path}, got {', '.join(head[1:])}."
-            f"{did_you_mean(target, head[1:])}"
-        )
-    column = len(head) - 1 if target is None else head.index(target, 1)
-    out: dict[str, str] = {}
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(head):
-            raise FileError(
-                f"Expected {len(head)} columns on line {number} of {path}, got {len(row)}."
-            )
-        if row[0] in out:
-            raise FileError(
-                f"Expected each graph once in {path}, got {row[0]!r:.60} again on line {number}; "
-                f"delete one of the lines."
-            )
-        if not row[column].strip():
-            raise FileError(
-                f"Expected a label on line {number} of {path}, got an empty one; fill it in, or "
-                f"delete the line and its graph."
-            )
-        out[row[0]] = row[column]
-    return dict(zip(out, _typed(list(out.values())), strict=True))
-
-
-def _check_label(name: str, label: Any) -> None:
-    """Refuse labels that are neither classes nor numbers."""
-    right = label is None or isinstance(label, (bool, float, int, str))
-    if isinstance(label, str):
-        right = bool(label.strip()) and len(label) <= MAX_LABEL
-        right = right and not any("\ud800" <= c <= "\udfff" for c in label)
-    elif isinstance(label, (int, float)):
-        right = math.isfinite(label) if isinstance(label, float) else abs(label) < 1 << 63
-    if not right:
-        raise FileError(
-            f"Expected a word of at most {MAX_LABEL} characters or a finite number as the label of "
-            f"{name}, got {label!a:.60}."
-        )
-
-
-def _typed(words: list[str]) -> list[Any]:
-    """Return labels as integers or floats if all of them are, else as strings."""
-    if all(re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", word) for word in words):
-        return [int(word) for word in words]
-    with suppress(ValueError):
-        return [float(word.replace("_", "no number")) for word in words]
-    return list(words)
+    return GraphCollection(f"molecules in {path.name}", items, table)
 
 
 def _tu(path: Path, name: str, target: str | None) -> GraphCollection:

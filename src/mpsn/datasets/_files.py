@@ -123,7 +123,7 @@ def graph_suffix(path: Path) -> str | None:
 
 
 def _parse(path: Path, suffix: str, most: int, allowed: int | None) -> Iterator[AnyGraph]:
-    with _open(path, most) as file:
+    with open_file(path, most) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         if READERS[suffix] in (read_graphml, read_gexf, read_gml, read_json):
@@ -136,7 +136,7 @@ def _parse(path: Path, suffix: str, most: int, allowed: int | None) -> Iterator[
         yield from READERS[suffix](file, Limit.of(path, size, allowed))
 
 
-def _open(path: Path, most: int) -> IO[bytes]:
+def open_file(path: Path, most: int) -> IO[bytes]:
     """Open a file to read bytes; a compressed one is unpacked, within limits, in memory."""
     if path.suffix.lower() != ".gz":
         return path.open("rb")

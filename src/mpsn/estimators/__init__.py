@@ -12,11 +12,13 @@ import os
 from mpsn.estimators._edge_flow import EdgeFlowClassifier
 from mpsn.estimators._explain import Explanation
 from mpsn.estimators._saving import load_estimator
+from mpsn.estimators._scaffolds import ScaffoldKFold
 from mpsn.estimators._simplicial import SimplicialClassifier, SimplicialRegressor
 
 __all__ = [
     "EdgeFlowClassifier",
     "Explanation",
+    "ScaffoldKFold",
     "SimplicialClassifier",
     "SimplicialRegressor",
     "load",

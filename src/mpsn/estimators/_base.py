@@ -137,7 +137,8 @@ class Simplicial(BaseEstimator):
         After Ctrl-C the best networks so far are kept, with a warning.
 
         Args:
-            graphs: A list of networkx graphs, PyG ``Data``, complexes, or paths of graph files.
+            graphs: A list of networkx graphs, PyG ``Data``, complexes, paths of graph files, or
+                molecules: SMILES, or RDKit's.
             y: A target for each. Defaults to those the graphs themselves have (``y`` of PyG
                 ``Data`` and of complexes).
             resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit

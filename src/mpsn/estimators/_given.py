@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import networkx as nx
@@ -15,7 +16,8 @@ from torch_geometric.data import Data
 
 from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.complexes.complex import Complex
-from mpsn.datasets._files import iter_graphs
+from mpsn.datasets._files import graph_suffix, iter_graphs
+from mpsn.datasets._molecules import is_molecule, molecule_graph
 from mpsn.errors import GraphError
 from mpsn.lifting.features import vertices as vertices_of
 
@@ -54,7 +56,9 @@ class Tables(NamedTuple):
 
 
 def read(graph: object, notes: Notes) -> Read:
-    """Read a graph or complex; a path is opened."""
+    """Read a graph or complex; a path is opened, and other words are SMILES of a molecule."""
+    if is_molecule(graph) or (isinstance(graph, str) and not _is_path(graph)):
+        graph = molecule_graph(graph)
     if isinstance(graph, (str, os.PathLike)):
         found = list(iter_graphs(graph))
         if len(found) != 1:
@@ -94,6 +98,11 @@ def read(graph: object, notes: Notes) -> Read:
         ends, kept = ends[:, keep], keep.numpy()
         edges = {key: values[kept] for key, values in edges.items()}
     return Read(plain, [vertices, edges], ends, ways)
+
+
+def _is_path(word: str) -> bool:
+    """Return whether there is such a file, or a missing one could be meant, and not SMILES."""
+    return os.path.exists(word) or graph_suffix(Path(word)) is not None  # noqa: PTH110 (of any length)
 
 
 def name(k: int) -> str:
