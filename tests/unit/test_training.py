@@ -211,7 +211,10 @@ def test_a_bug_is_not_reported_as_bad_settings_or_a_damaged_file(tmp_path, monke
         def broken(*_, error=error):
             raise error("a bug")
 
-        for where in ("mpsn.estimators._base.adopt_weights", "mpsn.estimators._base.Ensemble"):
+        for where in (
+            "mpsn.estimators._restore.adopt_weights",
+            "mpsn.estimators._restore.Ensemble",
+        ):
             with monkeypatch.context() as patch:
                 patch.setattr(where, broken)
                 with pytest.raises(error, match="a bug"):

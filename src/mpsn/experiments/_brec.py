@@ -72,9 +72,10 @@ class BRECConfig:
 
     def lifted(self, graphs: Sequence[object], category: str) -> ComplexDataset[Any]:
         """Lift graphs of a category."""
+        if category in self.alone:
+            return as_lift("cliques", 1)(graphs)
         max_ring = self.short_ring if category in self.short else self.max_ring
-        max_dim = 1 if category in self.alone else self.max_dim
-        return as_lift(self.lift, max_dim, max_ring)(graphs)
+        return as_lift(self.lift, self.max_dim, max_ring)(graphs)
 
 
 def jobs(row: str, config: BRECConfig, seeds: tuple[int, ...]) -> list[Job]:
