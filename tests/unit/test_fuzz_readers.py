@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from fuzz_mutants import mutate
 
 import mpsn
 from mpsn.datasets import ocean_drifters
@@ -23,35 +24,6 @@ MANY = 1000
 MOST_BYTES = 50_000_000  # that Python and numpy may allocate to read one of these small files
 MOST_RESIDENT = 300_000  # kB by which the process may grow meanwhile, torch included
 PROCESS = Path("/proc/self")
-NUMBERS = (b"-1", b"0", b"99999999", b"18446744073709551616", b"1e999", b"nan", b'"x"', b"[]")
-
-
-def mutate(content, rng):
-    """Change a few things: bytes, runs of bytes, numbers, the order of lines."""
-    out = bytearray(content)
-    for _ in range(rng.integers(1, 5)):
-        kind, n = rng.integers(7), len(out)
-        at, size = int(rng.integers(n + 1)), int(rng.integers(1, 12))
-        if kind == 0:
-            out[at : at + 1] = rng.bytes(1)
-        elif kind == 1:
-            del out[at : at + size]
-        elif kind == 2:
-            out[at:at] = out[at : at + size]
-        elif kind == 3:
-            out[at:at] = rng.bytes(size)
-        elif kind == 4:
-            out[at:] = b""
-        elif kind == 5:
-            digits = [i for i, byte in enumerate(out) if 48 <= byte <= 57]
-            if digits:
-                spot = int(rng.choice(digits))
-                out[spot : spot + 1] = NUMBERS[rng.integers(len(NUMBERS))]
-        else:
-            lines = out.split(b"\n")
-            rng.shuffle(lines)
-            out = bytearray(b"\n".join(lines))
-    return bytes(out)
 
 
 def mutants(content):

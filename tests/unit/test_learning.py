@@ -324,3 +324,11 @@ def test_contributions_do_not_vanish_at_probability_one(kernel):
         expected = before * (sure.output - 0.5) / (plain.output - 0.5)
         torch.testing.assert_close(after, expected, rtol=1e-2, atol=1e-4)
         assert float(after.abs().max()) > 1e-3
+
+
+def test_graphs_without_vertices_are_predicted_too():
+    graphs = [nx.path_graph(3), nx.cycle_graph(3), nx.empty_graph(0)] * 4
+    model = SimplicialClassifier(hidden=4, epochs=1, members=1, device="cpu").fit(
+        graphs, [0, 1, 0] * 4
+    )
+    assert np.isfinite(model.predict_proba([nx.empty_graph(0), nx.path_graph(2)])).all()

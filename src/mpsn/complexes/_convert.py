@@ -164,6 +164,24 @@ def unique_rows(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
     return out, at
 
 
+def incidence_of(
+    face: Tensor,
+    count: int,
+    width: int | None = None,
+    ptr: Tensor | None = None,
+    sign: Tensor | None = None,
+) -> Incidence:
+    """Return the incidence with arrays that a lift has made, without checks."""
+    return Incidence._trusted(face, count, width, ptr, sign)
+
+
+def union_of(
+    kind: type[C], incidences: Sequence[Incidence], ptr: Sequence[Tensor], **fields: Any
+) -> C:
+    """Return the union with incidences that a lift has made, without checks."""
+    return kind._trusted(incidences, ptr, **fields)
+
+
 def complex_of(
     kind: type[C], clean: CleanGraphs, incidences: Sequence[Incidence], ptr: Sequence[Tensor]
 ) -> C:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mpsn.complexes import CubicalComplex
 from mpsn.complexes._checks import as_tensor
+from mpsn.complexes._convert import union_of
 from mpsn.complexes._memory import available_memory
 from mpsn.complexes.complex import as_incidences
 from mpsn.errors import ComplexError, TooLargeError
@@ -81,7 +82,7 @@ def cubical_complex(
         x.append(torch.cat([cells[kind][0][cells[kind][1]] for kind in level])[:, None])
     ptr = [torch.tensor([0, n], device=values.device) for n in counts]
     incidences = as_incidences(tables, counts[0])
-    return CubicalComplex._trusted(incidences, ptr, num_vertices=counts[0], x=x)
+    return union_of(CubicalComplex, incidences, ptr, num_vertices=counts[0], x=x)
 
 
 def _sides(t: Tensor, axis: int) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,7 @@
 from typing import Literal, TypeVar
 
 from mpsn.complexes import Complex, Incidence, SimplicialComplex
+from mpsn.complexes._convert import incidence_of
 from mpsn.errors import ComplexError
 
 C = TypeVar("C", bound=Complex)
@@ -49,6 +50,6 @@ def vertices(K: Complex, k: int) -> Incidence:
         Incidence(cells=1, count=3, width=3)
     """
     if isinstance(K, SimplicialComplex):
-        return Incidence._trusted(K.simplices(k).reshape(-1), K.num_nodes, k + 1)
+        return incidence_of(K.simplices(k).reshape(-1), K.num_nodes, k + 1)
     index, ptr = K.cells(k)
-    return Incidence._trusted(index, K.num_nodes, None, ptr)
+    return incidence_of(index, K.num_nodes, None, ptr)

@@ -9,7 +9,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes import CellComplex, ComplexDataset, Incidence
-from mpsn.complexes._convert import complex_of
+from mpsn.complexes._convert import complex_of, incidence_of
 from mpsn.complexes._graphs import CleanGraphs, clean_graphs
 from mpsn.complexes.complex import as_incidences
 from mpsn.lifting import _rings_cpu as rings_cpu
@@ -116,7 +116,7 @@ def _lift(
             if len(incidences) == 2:  # the triangles are the rings of three, in the same order
                 face = (rings.offsets.diff() == 3).nonzero()[:, 0][face]
             count = len(incidences[-1])
-            incidences.append(Incidence._trusted(face, count, None, B.offsets, B.signs))
+            incidences.append(incidence_of(face, count, None, B.offsets, B.signs))
         ptr += clique_ptr[3:]
     return with_features(complex_of(CellComplex, clean, incidences, ptr), features, max_dim)
 
@@ -176,7 +176,7 @@ def _find_torch(
 
 
 def _ragged(face: Tensor, sign: Tensor, length: Tensor, clean: CleanGraphs) -> Incidence:
-    return Incidence._trusted(face, len(clean.edges), None, _offsets(length), sign)
+    return incidence_of(face, len(clean.edges), None, _offsets(length), sign)
 
 
 def _offsets(sizes: Tensor) -> Tensor:
