@@ -38,7 +38,7 @@ def map_union(path: str | os.PathLike[str]) -> Any:
         for k, B in enumerate(K._incidences, start=1):
             if B.ptr is not None:
                 check_offsets([B.ptr], [len(B.face)], [])
-            if B.face.dtype != torch.int64 or B.signs.shape != B.face.shape:
+            if B.face.dtype != torch.int64 or (B.sign is not None and len(B.sign) != len(B.face)):
                 raise ComplexError(f"Expected faces of {k}-cells as int64 with signs, got others.")
     except ComplexError as error:
         raise FileError(f"Expected a valid dataset in {path}; {error!s:.300}") from error
