@@ -106,9 +106,7 @@ def _refuse(bad: Tensor, table: Tensor, expected: str) -> None:
         )
 
 
-def check_features(
-    x: Sequence[Tensor | None], counts: Sequence[int], finite: bool = True
-) -> None:
+def check_features(x: Sequence[Tensor | None], counts: Sequence[int], finite: bool = True) -> None:
     """Raise unless every feature tensor is (n_k, F_k), matches its dimension, and is finite."""
     for k, features in enumerate(x):
         if features is None:

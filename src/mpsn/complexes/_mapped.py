@@ -60,9 +60,7 @@ def _sizes(K: "Complex") -> list[int]:
     return sizes if K._y is None else [*sizes, len(K._y) if K._y.dim() else -1]
 
 
-def write_union(
-    path: str | os.PathLike[str], complexes: "Iterable[Complex]", chunk: int
-) -> None:
+def write_union(path: str | os.PathLike[str], complexes: "Iterable[Complex]", chunk: int) -> None:
     """Write complexes to one file as they come; memory is bounded by ``chunk`` of them."""
     with atomic_write(path, what="a dataset") as file, ExitStack() as files:
         growing = _Growing(Path(os.path.realpath(path)).parent, files)

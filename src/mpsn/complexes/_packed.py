@@ -68,7 +68,9 @@ class ComplexDataset(Sequence[C]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a dataset that was opened as its path, for the workers of a DataLoader."""
-        return (type(self), (self.union,)) if self._path is None else (type(self).open, (self._path,))
+        return (
+            (type(self), (self.union,)) if self._path is None else (type(self).open, (self._path,))
+        )
 
     def __eq__(self, other: object) -> bool:
         """Return whether all complexes agree, in order."""

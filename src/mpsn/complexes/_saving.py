@@ -69,6 +69,7 @@ def load(path: str | os.PathLike[str]) -> "Complex":
         >>> mpsn.load(tmp_path / "K.npz") == K
         True
     """
+
     def read(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
         return read_arrays(path, available_memory(torch.device("cpu")))
 
