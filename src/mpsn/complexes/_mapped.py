@@ -148,7 +148,8 @@ class _Growing:
     def _append(self, name: str, rows: Tensor) -> None:
         array = as_array(name, rows)
         if name not in self.columns:
-            file = self._files.enter_context(tempfile.TemporaryFile(dir=self._folder))
+            unnamed = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed with the rest
+            file = self._files.enter_context(unnamed)
             self.columns[name] = _Column(file, array)
         self.columns[name].append(array, name)
 

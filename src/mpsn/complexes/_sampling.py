@@ -71,7 +71,7 @@ def neighborhood(
     check_by_dimension(cells, "the cells")
     seeds = {k: _as_rows(K, k, rows) for k, rows in cells.items()}
     nothing = torch.zeros(0, dtype=torch.int64, device=K.device)
-    rows = [seeds.get(k, nothing).unique() for k in range(max(K.dim, 0) + 1)]
+    rows = [_join(seeds.get(k, nothing)) for k in range(max(K.dim, 0) + 1)]
     for _ in range(as_int(hops, "hops")):
         wider = list(rows)
         for k in range(K.dim if upper else 0):
@@ -98,11 +98,12 @@ def _as_rows(K: Complex, k: int, given: object) -> Tensor:
 
 
 def _join(*rows: Tensor) -> Tensor:
-    return torch.cat(rows).unique()
+    joined: Tensor = torch.unique(torch.cat(rows))
+    return joined
 
 
 def _faces(B: Incidence, rows: Tensor) -> Tensor:
-    return select(B, rows, B.count).face.unique()
+    return _join(select(B, rows, B.count).face)
 
 
 def _closure(K: Complex, rows: Rows) -> Rows:
@@ -124,8 +125,8 @@ def _cofaces(
         at = at[shuffled[torch.arange(len(at), device=at.device) - first < fan_out]]
     entry = order[at]
     if B.width is not None:
-        return torch.unique(entry // B.width)
-    return torch.unique(torch.searchsorted(B.offsets, entry, right=True) - 1)
+        return _join(entry // B.width)
+    return _join(torch.searchsorted(B.offsets, entry, right=True) - 1)
 
 
 def _extract(K: C, rows: Rows) -> C:
