@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ComplexDataset,
         CubicalComplex,
         SimplicialComplex,
+        SubcomplexLoader,
         collate,
         load,
     )
@@ -56,6 +57,7 @@ __all__ = [
     "CubicalComplex",
     "MPSNError",
     "SimplicialComplex",
+    "SubcomplexLoader",
     "clique_complex",
     "clique_complexes",
     "collate",
@@ -86,6 +88,7 @@ _HOMES = {
     "CubicalComplex": "mpsn.complexes",
     "MPSNError": "mpsn.errors",
     "SimplicialComplex": "mpsn.complexes",
+    "SubcomplexLoader": "mpsn.complexes",
     "clique_complex": "mpsn.lifting",
     "clique_complexes": "mpsn.lifting",
     "collate": "mpsn.complexes",

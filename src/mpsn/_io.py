@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and arrays from files that strangers may have made."""
+"""Files: written whole or not at all, and archives that strangers may have made."""
 
 import io
 import json
@@ -7,7 +7,6 @@ import os
 import secrets
 import stat
 import struct
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,15 +14,8 @@ from copy import copy
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mpsn.errors import FileError, TooLargeError
 
-READ_HEADER = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 MAX_MEMBERS = 1 << 16  # of a zip archive
 MAX_RATIO, ALWAYS = 20, 1 << 24  # an archive may unpack to 20 times its size, and to 16 MiB
 T = TypeVar("T")
@@ -157,25 +149,6 @@ def save_figure(figure: Any, path: Path, *, dpi: int = 150, parents: bool = Fals
         plt.close(figure)
 
 
-def read_arrays(path: str | os.PathLike[str], most: int) -> dict[str, NDArray[Any]]:
-    """Read the arrays of an ``.npz`` file: no pickle, and no more memory than allowed.
-
-    Args:
-        path: The file.
-        most: Largest size of all arrays together in bytes, checked before anything is unpacked.
-    """
-    arrays: dict[str, NDArray[Any]] = {}
-    with open_zip(path, most) as archive:
-        for member in archive.infolist():
-            name = member.filename.removesuffix(".npy")
-            if name == member.filename or name in arrays:
-                raise FileError(
-                    f"Expected arrays, each once, in {path}, got {member.filename!r:.60}."
-                )
-            arrays[name] = _parse(read_member(archive, member), path)
-    return arrays
-
-
 def read_json(text: str) -> Any:
     """Parse JSON: numbers are finite, and no string has half a character in it."""
     found = json.loads(text, parse_float=_finite, parse_int=_integer, parse_constant=_finite)
@@ -258,28 +231,3 @@ def check_member(member: zipfile.ZipInfo, path: object) -> None:
     plain = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if member.flag_bits & 1 or member.compress_type not in plain:
         raise FileError(f"Expected files stored or deflated in {path}, got {member!r:.80}.")
-
-
-def _parse(content: bytes, path: str | os.PathLike[str]) -> NDArray[Any]:
-    """Return the array of an ``.npy`` file: numbers or text."""
-    file = io.BytesIO(content)
-    try:
-        with warnings.catch_warnings(action="ignore"):  # odd headers are refused all the same
-            shape, by_columns, dtype = READ_HEADER[np.lib.format.read_magic(file)](file)
-    except Exception as error:  # numpy evaluates the header, so any kind of error may come out
-        raise FileError(f"Expected an array in {path}, got {error!s:.200}.") from error
-    if dtype.kind not in "biufcSU":
-        raise FileError(f"Expected numbers or text in {path}, got {dtype!s:.40}.")
-    count, start = math.prod(shape), file.tell()
-    if min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - start:
-        raise FileError(f"Expected an array of shape {shape!s:.40} in {path}, got another size.")
-    try:
-        flat = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
-        array: NDArray[Any] = flat.reshape(shape, order="F" if by_columns else "C").copy()
-    except (ValueError, OverflowError) as error:  # of no width, or of sizes beyond 64 bits
-        raise FileError(f"Expected an array in {path}, got {error!s:.200}.") from error
-    if array.dtype.kind == "U":  # Python's own functions break on numbers that are no characters
-        codes = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
-        if np.frombuffer(array.tobytes(), codes).max(initial=0) > 0x10FFFF:
-            raise FileError(f"Expected text in {path}, got numbers that are no characters.")
-    return array

@@ -14,7 +14,8 @@ from fuzz_mutants import archive_of
 from typer.testing import CliRunner
 
 import mpsn
-from mpsn._io import open_zip, read_arrays, read_json, read_member
+from mpsn._io import open_zip, read_json, read_member
+from mpsn._npz import read_arrays
 from mpsn.cli import app
 from mpsn.errors import UNREADABLE, FileError, MPSNError, TooLargeError
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch_geometric.loader import DataLoader
 
 from mpsn import ComplexDataset, SimplicialComplex, clique_complex, collate
-from mpsn.errors import ComplexError, FileError
+from mpsn.errors import ComplexError, FileError, TooLargeError
 from mpsn.testing import complexes
 
 many = st.lists(complexes(max_vertices=5, features=2, oriented=True), max_size=5)
@@ -171,11 +171,11 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     packed = dataset()
     packed.save(path)
 
-    def full_disk(file, **arrays):
+    def full_disk(file, array, **options):
         file.write(b"half")
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(np, "savez", full_disk)
+    monkeypatch.setattr(np.lib.format, "write_array", full_disk)
     with pytest.raises(FileError, match="No space"):
         packed[:1].save(path)
     assert ComplexDataset.load(path) == packed
@@ -194,7 +194,7 @@ def test_damaged_files_are_refused(tmp_path):
         path.write_bytes(damaged)
         try:
             loaded = ComplexDataset.load(path)
-        except FileError:
+        except (FileError, TooLargeError):  # the latter if it is a size that is damaged
             continue
         assert loaded == packed  # a byte that says nothing, such as a date
     for cut in (0, 10, len(whole) // 2, len(whole) - 1):

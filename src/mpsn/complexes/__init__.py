@@ -4,6 +4,7 @@ from mpsn.complexes._batching import collate
 from mpsn.complexes._homology import HodgeParts
 from mpsn.complexes._operators import Adjacency
 from mpsn.complexes._packed import ComplexDataset
+from mpsn.complexes._sampling import Part, SubcomplexLoader, neighborhood, partition
 from mpsn.complexes._saving import load
 from mpsn.complexes.cellular import CellComplex
 from mpsn.complexes.complex import Complex
@@ -19,7 +20,11 @@ __all__ = [
     "CubicalComplex",
     "HodgeParts",
     "Incidence",
+    "Part",
     "SimplicialComplex",
+    "SubcomplexLoader",
     "collate",
     "load",
+    "neighborhood",
+    "partition",
 ]

@@ -213,8 +213,9 @@ def select(B: Incidence, rows: Tensor, count: int, down: Tensor | None = None) -
         table = table if down is None else table - down[:, None]
         sign = None if B.sign is None else B.sign.view(-1, B.width)[rows].reshape(-1)
         return Incidence._trusted(table.reshape(-1), count, B.width, None, sign)
-    sizes = B.offsets.diff()[rows]
-    owner, at = ranges(B.offsets[rows], sizes)
+    start = B.offsets[rows]
+    sizes = B.offsets[rows + 1] - start
+    owner, at = ranges(start, sizes)
     face = B.face[at] if down is None else B.face[at] - down[owner]
     sign = None if B.sign is None else B.sign[at]
     return Incidence._trusted(face, count, None, nnf.pad(sizes.cumsum(0), (1, 0)), sign)

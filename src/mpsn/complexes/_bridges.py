@@ -51,7 +51,7 @@ def from_toponetx(complex: Any) -> "SimplicialComplex":
 
 def to_toponetx(K: "SimplicialComplex") -> Any:
     """Return a TopoNetX ``SimplicialComplex`` of all simplices, by the names of the vertices."""
-    return _package("toponetx").SimplicialComplex(_maximal(K))
+    return package("toponetx").SimplicialComplex(_maximal(K))
 
 
 def from_xgi(complex: Any) -> "SimplicialComplex":
@@ -69,13 +69,14 @@ def from_xgi(complex: Any) -> "SimplicialComplex":
 
 def to_xgi(K: "SimplicialComplex") -> Any:
     """Return an XGI ``SimplicialComplex`` of all simplices, by the names of the vertices."""
-    out = _package("xgi").SimplicialComplex()
+    out = package("xgi").SimplicialComplex()
     out.add_nodes_from(K.vertex_labels or range(K.num_nodes))
     out.add_simplices_from(row for row in _maximal(K) if len(row) > 1)
     return out
 
 
-def _package(name: str) -> Any:
+def package(name: str) -> Any:
+    """Import an optional package."""
     try:
         return import_module(name)
     except ImportError as error:

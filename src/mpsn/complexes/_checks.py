@@ -2,7 +2,6 @@
 
 import operator
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,8 +106,8 @@ def _refuse(bad: Tensor, table: Tensor, expected: str) -> None:
         )
 
 
-def check_features(x: Sequence[Tensor | None], counts: Sequence[int]) -> None:
-    """Raise unless every feature tensor is (n_k, F_k), finite, and matches its dimension."""
+def check_features(x: Sequence[Tensor | None], counts: Sequence[int], finite: bool = True) -> None:
+    """Raise unless every feature tensor is (n_k, F_k), matches its dimension, and is finite."""
     for k, features in enumerate(x):
         if features is None:
             continue
@@ -118,7 +117,7 @@ def check_features(x: Sequence[Tensor | None], counts: Sequence[int]) -> None:
                 f"Expected x[{k}] of shape ({expected}, F), one row per {k}-cell, "
                 f"got {tuple(features.shape)}."
             )
-        if not features.is_floating_point() or not features.numel():
+        if not finite or not features.is_floating_point() or not features.numel():
             continue
         if not torch.stack(torch.aminmax(features)).isfinite().all():  # NaN if any feature is
             row = int((~torch.isfinite(features)).any(dim=1).nonzero()[0])
@@ -150,17 +149,16 @@ def check_offsets(
 ) -> None:
     """Raise unless the offsets split a union into disjoint complexes."""
     for k, offsets in enumerate(ptr):
-        steps = offsets.tolist()
         if (
-            not steps
-            or steps[0] != 0
-            or steps[-1] != (counts[k] if k < len(counts) else 0)
-            or len(steps) != ptr[0].numel()
-            or any(b < a for a, b in pairwise(steps))
+            not len(offsets)
+            or offsets[0] != 0
+            or offsets[-1] != (counts[k] if k < len(counts) else 0)
+            or len(offsets) != len(ptr[0])
+            or bool((offsets.diff() < 0).any())
         ):
             raise ComplexError(
                 f"Expected offsets of dimension {k} to rise from 0 to the number of cells, got "
-                f"{steps!s:.60}."
+                f"{offsets.tolist()!s:.60}."
             )
     for k, B in enumerate(incidences, start=1):
         owner, below = torch.repeat_interleave(ptr[k].diff())[B.cell], ptr[k - 1]

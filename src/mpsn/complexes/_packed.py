@@ -2,20 +2,23 @@
 
 import operator
 import os
-from collections.abc import Iterator, Sequence
-from typing import Self, SupportsIndex, cast, overload
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self, SupportsIndex, cast, overload
 
 import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
 from mpsn.complexes._batching import collate, cut_table, take
-from mpsn.complexes._checks import INTEGERS, as_tensor
+from mpsn.complexes._checks import INTEGERS, as_tensor, check_features, check_incidence
+from mpsn.complexes._mapped import map_union, write_union
 from mpsn.complexes._saving import load
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.simplicial import SimplicialComplex
-from mpsn.errors import ComplexError
+from mpsn.errors import ComplexError, FileError
 
+CHUNK = 1024  # complexes
 Index = slice | Sequence[int] | Tensor
 C = TypeVar("C", bound=Complex, default=SimplicialComplex)
 
@@ -42,6 +45,7 @@ class ComplexDataset(Sequence[C]):
         one = isinstance(complexes, Complex)
         self.union = cast(C, complexes if one else collate(complexes))
         self._cuts = cut_table(self.union)
+        self._path: Path | None = None  # of the file that the tensors are maps of
 
     def __len__(self) -> int:
         return self.union.num_complexes
@@ -59,7 +63,14 @@ class ComplexDataset(Sequence[C]):
         return type(self)(self.batch(cast(Index, index)))
 
     def __iter__(self) -> Iterator[C]:
-        return iter(cast(list[C], self.union.to_list()))
+        for start in range(0, len(self), CHUNK):
+            yield from cast(list[C], self.batch(slice(start, start + CHUNK)).to_list())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a dataset that was opened as its path, for the workers of a DataLoader."""
+        return (
+            (type(self), (self.union,)) if self._path is None else (type(self).open, (self._path,))
+        )
 
     def __eq__(self, other: object) -> bool:
         """Return whether all complexes agree, in order."""
@@ -102,7 +113,19 @@ class ComplexDataset(Sequence[C]):
         low, high = torch.stack(torch.aminmax(at)).tolist() if at.numel() else (0, -1)
         if low < -n or high >= n:
             raise ComplexError(f"Expected positions below {n}, got {at.tolist()!s:.60}.")
-        return take(self.union, self._cuts, at % n if low < 0 else at)
+        at = at % n if low < 0 else at
+        if self._path is None:
+            return take(self.union, self._cuts, at)
+        try:
+            found = take(self.union, self._cuts, at)
+            check_features(found._x, found.counts)
+            for B in found._incidences:
+                check_incidence(B)
+        except (ComplexError, IndexError) as error:
+            raise FileError(
+                f"Expected a valid dataset in {self._path}; {error!s:.300}; write it again."
+            ) from error
+        return found
 
     def to(self, device: torch.device | str) -> Self:
         """Return the dataset on another device."""
@@ -111,6 +134,40 @@ class ComplexDataset(Sequence[C]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the dataset to one ``.npz`` file, as ``Complex.save`` does."""
         self.union.save(path)
+
+    @classmethod
+    def write(
+        cls, path: str | os.PathLike[str], complexes: Iterable[C], chunk: int = CHUNK
+    ) -> Self:
+        """Write complexes to a file one after another, and open it.
+
+        Nothing is left at ``path`` if the process is killed. Complexes must have no vertex labels,
+        and the default orientation.
+
+        Args:
+            path: The file, as :meth:`save` writes it.
+            complexes: Any iterable, such as a generator.
+            chunk: Number of complexes held in memory. Defaults to 1024.
+
+        Example:
+            >>> cycles = (mpsn.clique_complex(nx.cycle_graph(n)) for n in range(3, 1000))
+            >>> mpsn.ComplexDataset.write(tmp_path / "cycles.npz", cycles)
+            ComplexDataset(997 complexes, counts=(499497, 499497, 1))
+        """
+        write_union(path, complexes, chunk)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a dataset written by :meth:`save` or :meth:`write` without reading it.
+
+        Its tensors are maps of the file: :meth:`batch` reads the pages it needs, so that a dataset
+        may be larger than memory, and processes share it. Sizes are checked now, the cells and
+        features of a batch when it is made. The file must not change while it is open.
+        """
+        out = cls(cast(C, map_union(path)))
+        out._path = Path(path).resolve()
+        return out
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

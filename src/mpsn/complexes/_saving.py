@@ -3,7 +3,8 @@
 import json
 import os
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._io import atomic_write, read_arrays, read_json
+from mpsn._io import atomic_write, read_json
+from mpsn._npz import read_arrays, write_arrays
 from mpsn.complexes._checks import (
     as_index_table,
     check_features,
@@ -39,16 +41,23 @@ def save(K: "Complex", path: str | os.PathLike[str]) -> None:
 
     Vertex labels must be numbers, strings or tuples of them. See :func:`mpsn.load`.
     """
-    arrays: dict[str, Any] = {}
-    for name, tensor in to_parts(K).items():
-        if tensor.dtype == torch.bfloat16:
-            raise ComplexError(f"Expected {name} in a type of numpy's, got bfloat16; convert it.")
-        arrays[name] = tensor.detach().cpu().numpy()
-    labels = _encode(K.vertex_labels)
-    meta = {"format": FORMAT, "kind": K._kind.__name__, "labels": labels}
-    arrays["meta"] = np.array(json.dumps(meta))
+    arrays = {name: as_array(name, tensor) for name, tensor in to_parts(K).items()}
     with atomic_write(path, what="a dataset") as file:
-        np.savez(file, **arrays)
+        write_arrays(file, {**arrays, "meta": meta_of(K)})
+
+
+def as_array(name: str, tensor: Tensor) -> NDArray[Any]:
+    """Return a part as an array to write."""
+    if tensor.dtype == torch.bfloat16:
+        raise ComplexError(f"Expected {name} in a type of numpy's, got bfloat16; convert it.")
+    array: NDArray[Any] = tensor.detach().cpu().numpy()
+    return array
+
+
+def meta_of(K: "Complex") -> NDArray[np.str_]:
+    """Return what a file says beside the parts of a union."""
+    labels = _encode(K.vertex_labels)
+    return np.array(json.dumps({"format": FORMAT, "kind": K._kind.__name__, "labels": labels}))
 
 
 def load(path: str | os.PathLike[str]) -> "Complex":
@@ -60,8 +69,22 @@ def load(path: str | os.PathLike[str]) -> "Complex":
         >>> mpsn.load(tmp_path / "K.npz") == K
         True
     """
+
+    def read(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+        return read_arrays(path, available_memory(torch.device("cpu")))
+
+    K: Complex = open_parts(path, read)
+    return K
+
+
+def open_parts(
+    path: str | os.PathLike[str],
+    read: Callable[[str | os.PathLike[str]], dict[str, NDArray[Any]]],
+    check: bool = True,
+) -> Any:
+    """Return the union in a file whose arrays ``read`` returns."""
     try:
-        arrays = read_arrays(path, available_memory(torch.device("cpu")))
+        arrays = read(path)
         meta = read_json(str(arrays.pop("meta", "")))
     except FileNotFoundError as error:
         raise FileError(f"Expected a dataset at {path}, found no file.") from error
@@ -78,10 +101,9 @@ def load(path: str | os.PathLike[str]) -> "Complex":
             f"read it with the mpsn version that wrote it."
         )
     try:
-        K: Complex = from_parts(as_tensors(arrays), meta)
+        return from_parts(as_tensors(arrays), meta, check)
     except (ComplexError, RecursionError) as error:
         raise FileError(f"Expected a valid dataset in {path}; {error!s:.300}") from error
-    return K
 
 
 def to_parts(union: "Complex") -> dict[str, Tensor]:
@@ -103,7 +125,8 @@ def to_parts(union: "Complex") -> dict[str, Tensor]:
 def as_tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
     """Return arrays from a file as tensors."""
     try:
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+        with warnings.catch_warnings(action="ignore"):  # of mapped arrays: they are not writable
+            return {name: torch.from_numpy(array) for name, array in arrays.items()}
     except (TypeError, ValueError) as error:  # text, or numbers of another machine
         raise ComplexError(f"Expected arrays of numbers, got others ({error}).") from error
 

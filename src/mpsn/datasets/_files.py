@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mpsn._io import read_arrays
+from mpsn._npz import read_arrays
 from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.complexes._memory import available_memory
 from mpsn.datasets._edge_lists import read_edge_list

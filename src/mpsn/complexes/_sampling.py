@@ -1,0 +1,219 @@
+"""Parts of one large complex: what a network must see to compute its outputs on some cells."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from mpsn.complexes._batching import rebuild, select
+from mpsn.complexes._bridges import package
+from mpsn.complexes._checks import as_int, as_tensor, check_by_dimension
+from mpsn.complexes._sparse import ranges
+from mpsn.complexes.complex import Complex
+from mpsn.complexes.incidence import Incidence
+from mpsn.errors import ComplexError
+
+C = TypeVar("C", bound=Complex)
+Rows = list[Tensor]  # of each dimension: different numbers of cells, ascending
+
+
+class Part(NamedTuple, Generic[C]):
+    """A subcomplex around some cells.
+
+    Attributes:
+        complex: The subcomplex, with features and labels.
+        rows: For each dimension, the numbers of its cells in the whole complex, ascending.
+        seeds: For each dimension, the positions of the cells asked for in the subcomplex.
+    """
+
+    complex: C
+    rows: tuple[Tensor, ...]
+    seeds: dict[int, Tensor]
+
+
+def neighborhood(
+    K: C,
+    cells: Mapping[int, Tensor],
+    hops: int,
+    *,
+    upper: bool = True,
+    lower: bool = False,
+    fan_out: int | None = None,
+    generator: torch.Generator | None = None,
+) -> Part[C]:
+    """Return the subcomplex that determines the output of ``hops`` layers on some cells.
+
+    A layer that passes messages from boundaries, co-faces and upper adjacent cells, as SIN and CIN
+    do, sees the faces and co-faces of a cell; with ``lower``, also the cells that share a face with
+    it. The output of that many layers on ``cells`` is the same on the subcomplex as on the whole
+    complex. Time is linear in the size of the subcomplex, not of the complex.
+
+    Args:
+        K: The complex.
+        cells: For any dimension k, different numbers of k-cells.
+        hops: Number of layers.
+        upper: Whether layers use co-faces. Defaults to True.
+        lower: Whether layers use lower adjacencies. Defaults to False.
+        fan_out: Largest number of co-faces to follow from a cell, sampled at random; outputs are
+            then estimates. Defaults to all.
+        generator: Of the random numbers.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.path_graph(10))
+        >>> part = mpsn.complexes.neighborhood(K, {0: torch.tensor([5])}, hops=2)
+        >>> part.rows[0], part.seeds
+        (tensor([3, 4, 5, 6, 7]), {0: tensor([2])})
+    """
+    check_by_dimension(cells, "the cells")
+    seeds = {k: _as_rows(K, k, rows) for k, rows in cells.items()}
+    nothing = torch.zeros(0, dtype=torch.int64, device=K.device)
+    rows = [_join(seeds.get(k, nothing)) for k in range(max(K.dim, 0) + 1)]
+    for _ in range(as_int(hops, "hops")):
+        wider = list(rows)
+        for k in range(K.dim if upper else 0):
+            wider[k + 1] = _join(
+                wider[k + 1], _cofaces(K.incidence(k + 1), rows[k], fan_out, generator)
+            )
+        for k in range(1, K.dim + 1 if lower else 0):
+            B = K.incidence(k)
+            wider[k] = _join(wider[k], _cofaces(B, _faces(B, rows[k]), fan_out, generator))
+        rows = _closure(K, wider)
+    rows = _closure(K, rows)
+    found = {k: torch.searchsorted(rows[k], at) for k, at in seeds.items()}
+    return Part(_extract(K, rows), tuple(rows), found)
+
+
+def _as_rows(K: Complex, k: int, given: object) -> Tensor:
+    rows = as_tensor(given, f"cells of dimension {k}").to(K.device, torch.int64)
+    n = K.count(k) if 0 <= k <= max(K.dim, 0) else 0
+    if rows.dim() != 1 or (rows.numel() and (rows.min() < 0 or rows.max() >= n)):
+        raise ComplexError(
+            f"Expected {k}-cells as a list of numbers from 0 to {n - 1}, got {rows.tolist()!s:.60}."
+        )
+    return rows
+
+
+def _join(*rows: Tensor) -> Tensor:
+    joined: Tensor = torch.unique(torch.cat(rows))
+    return joined
+
+
+def _faces(B: Incidence, rows: Tensor) -> Tensor:
+    return _join(select(B, rows, B.count).face)
+
+
+def _closure(K: Complex, rows: Rows) -> Rows:
+    for k in range(K.dim, 0, -1):
+        rows[k - 1] = _join(rows[k - 1], _faces(K.incidence(k), rows[k]))
+    return rows
+
+
+def _cofaces(
+    B: Incidence, rows: Tensor, fan_out: int | None, generator: torch.Generator | None
+) -> Tensor:
+    order, ptr = B.cofaces
+    start, size = ptr[rows], ptr[rows + 1] - ptr[rows]
+    owner, at = ranges(start, size)
+    if fan_out is not None and len(at):
+        key = torch.rand(len(at), generator=generator, dtype=torch.float64).to(at.device)
+        shuffled = torch.argsort(owner + key)  # within each cell
+        first = (size.cumsum(0) - size)[owner]
+        at = at[shuffled[torch.arange(len(at), device=at.device) - first < fan_out]]
+    entry = order[at]
+    if B.width is not None:
+        return _join(entry // B.width)
+    return _join(torch.searchsorted(B.offsets, entry, right=True) - 1)
+
+
+def _extract(K: C, rows: Rows) -> C:
+    """Return the subcomplex of some cells, which include all their faces."""
+    incidences = []
+    for k in range(1, len(rows)):
+        B = select(K.incidence(k), rows[k], len(rows[k - 1]))
+        face = torch.searchsorted(rows[k - 1], B.face)
+        incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, B.sign))
+    ptr = [torch.searchsorted(at, ends) for at, ends in zip(rows, K._ptr, strict=True)]
+    y, y_ptr = K._y, K._y_ptr
+    if y is not None and len(y) == K.num_nodes > K.num_complexes:  # one row per vertex
+        y, y_ptr = y[rows[0]], ptr[0]
+    return rebuild(K, incidences, ptr, rows, y, y_ptr)
+
+
+class SubcomplexLoader(DataLoader[Any]):
+    """Load the neighborhoods of cells of one large complex, batch after batch.
+
+    Each batch is a :class:`Part`: the subcomplex on which ``hops`` layers have the same outputs on
+    the batch's cells as on the whole complex.
+
+    Args:
+        K: The complex, in main memory.
+        cells: Numbers of cells, to be divided into batches; or a list of batches, such as that of
+            :func:`partition`.
+        dim: The dimension of the cells.
+        hops: Number of layers of the network.
+        batch_size: Number of cells in a batch. Defaults to 1024.
+        upper, lower, fan_out: Which neighbors are needed; see :func:`neighborhood`.
+        **options: Of PyTorch's ``DataLoader``: ``shuffle``, ``num_workers``, ``pin_memory``, ...
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.path_graph(10))
+        >>> loader = mpsn.SubcomplexLoader(K, range(10), dim=0, hops=1, batch_size=5)
+        >>> [part.complex.counts for part in loader]
+        [(6, 5), (6, 5)]
+    """
+
+    def __init__(
+        self,
+        K: Complex,
+        cells: Tensor | Sequence[int] | Sequence[Tensor],
+        dim: int,
+        hops: int,
+        *,
+        batch_size: int = 1024,
+        upper: bool = True,
+        lower: bool = False,
+        fan_out: int | None = None,
+        **options: Any,
+    ) -> None:
+        for k in range(1, K.dim + 1):
+            _ = K.incidence(k).cofaces  # found once, before workers start
+        divided = not isinstance(cells, Tensor) and any(isinstance(at, Tensor) for at in cells)
+        make = partial(_load, K, dim, hops=hops, upper=upper, lower=lower, fan_out=fan_out)
+        super().__init__(
+            cells if divided else _as_rows(K, dim, cells),  # type: ignore[arg-type]
+            batch_size=None if divided else batch_size,
+            collate_fn=make,
+            **options,
+        )
+
+
+def _load(K: Complex, dim: int, rows: Tensor | list[Tensor], **options: Any) -> Part[Complex]:
+    at = rows if isinstance(rows, Tensor) else torch.stack(rows)
+    return neighborhood(K, {dim: at}, **options)
+
+
+def partition(K: Complex, dim: int, parts: int) -> list[Tensor]:
+    """Divide the cells of a dimension into parts with few neighbors in other parts, by METIS.
+
+    Vertices are divided, and a cell goes with its first vertex. Needs the package ``pymetis``.
+
+    Example:
+        >>> K = mpsn.clique_complex(nx.path_graph(10))
+        >>> sorted(part.tolist() for part in mpsn.complexes.partition(K, dim=0, parts=2))
+        [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    """
+    if as_int(parts, "parts") < 1:
+        raise ComplexError(f"Expected parts >= 1, got {parts}.")
+    a, b = K.incidence(1).table.T.cpu() if K.dim > 0 else torch.zeros((2, 0), dtype=torch.int64)
+    ends, others = torch.cat([a, b]), torch.cat([b, a])
+    ptr = nnf.pad(torch.bincount(ends, minlength=K.num_nodes).cumsum(0), (1, 0))
+    others = others[torch.argsort(ends)]
+    metis = package("pymetis")
+    _, of = metis.part_graph(parts, metis.CSRAdjacency(ptr.numpy(), others.numpy()))
+    vertex, start = K.cells(dim)
+    of_cell = torch.tensor(of)[vertex[start[:-1]].cpu()]
+    return [(of_cell == part).nonzero()[:, 0].to(K.device) for part in range(parts)]
