@@ -19,7 +19,7 @@ from mpsn.complexes import ComplexDataset
 from mpsn.complexes._saving import to_parts
 from mpsn.errors import FileError, GraphError
 from mpsn.estimators._ensemble import Ensemble
-from mpsn.estimators._explain import Explanation, Units, explain
+from mpsn.estimators._explain import Explanation, explain
 from mpsn.estimators._features import Encoding, Wanted
 from mpsn.estimators._given import Notes
 from mpsn.estimators._inputs import (
@@ -36,7 +36,8 @@ from mpsn.estimators._progress import Resume
 from mpsn.estimators._restore import learned_by, restore
 from mpsn.estimators._saving import load_estimator, save_estimator
 from mpsn.estimators._summary import summary
-from mpsn.estimators._targets import Targets
+from mpsn.estimators._targets import Classes, Targets
+from mpsn.estimators._tasks import Weights, known
 from mpsn.estimators._threads import SerialBLAS, serially
 from mpsn.estimators._trainer import (
     Forward,
@@ -55,6 +56,8 @@ class Simplicial(BaseEstimator):
     """A trained network on lifted graphs; subclasses define the targets."""
 
     model_: Ensemble
+    targets_: Targets
+    class_weight: Weights = None
 
     def __init__(
         self,
@@ -98,28 +101,8 @@ class Simplicial(BaseEstimator):
         self.verbose = verbose
 
     @abstractmethod
-    def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, Tensor | None]:
-        """Return what the targets are, and each as a number to train on, and as a class."""
-
-    @abstractmethod
-    def _loss(self, y: Tensor) -> Any:
-        """Return the loss to train with."""
-
-    @abstractmethod
-    def _score(self, outputs: Tensor, y: Tensor) -> float:
-        """Return how good outputs are: accuracy or R²."""
-
-    def _weights(self, y: Tensor) -> dict[int, float] | None:
-        """Return the weights of classes by number, if any."""
-        return None
-
-    @abstractmethod
-    def _target(self, rows: Tensor, target: object) -> tuple[int, str, str | None, float | None]:
-        """Return the number and name of the output to explain, the runner-up, and the margin."""
-
-    @abstractmethod
-    def _units(self, output: int) -> Units:
-        """Return the function from outputs (C, G) to numbers (C,) in the user's units."""
+    def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:
+        """Return what the targets are, with the names of several."""
 
     @abstractmethod
     def _adopt(self, targets: Targets) -> None:
@@ -130,6 +113,7 @@ class Simplicial(BaseEstimator):
         graphs: Iterable[object],
         y: ArrayLike | None = None,
         *,
+        tasks: Sequence[str] = (),
         resume: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Lift the graphs and train.
@@ -139,8 +123,10 @@ class Simplicial(BaseEstimator):
         Args:
             graphs: A list of networkx graphs, PyG ``Data``, complexes, paths of graph files, or
                 molecules: SMILES, or RDKit's.
-            y: A target for each. Defaults to those the graphs themselves have (``y`` of PyG
-                ``Data`` and of complexes).
+            y: A target for each, or a row of several, of which those not known are NaN; graphs
+                without any are left out. Defaults to those the graphs themselves have (``y`` of
+                PyG ``Data`` and of complexes).
+            tasks: Names of several targets. Defaults to the columns of a data frame ``y``.
             resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit
                 goes on from there if it was killed. Defaults to none.
         """
@@ -154,8 +140,13 @@ class Simplicial(BaseEstimator):
                 f"Expected graphs and as many targets y, got {len(graphs)} graphs and "
                 f"{len(targets)} targets."
             )
-        self.targets_, numbers, classes = self._learn(targets)
-        notes = Notes()
+        self.targets_ = self._learn(targets, list(tasks) or list(getattr(y, "columns", ())))
+        numbers, notes = self.targets_.encode(targets), Notes()
+        there = known(numbers).reshape(len(numbers), -1).any(dim=1)
+        if left := int((~there).sum()):
+            notes["graphs", "none of their targets is known"] += left
+            graphs, numbers = [graphs[i] for i in there.nonzero()[:, 0].tolist()], numbers[there]
+        classes = numbers if isinstance(self.targets_, Classes) else None
         data, self.features_ = serially(self._prepare, graphs, wanted=self.features, notes=notes)
         say(notes)
         self.n_features_in_ = self.features_.widths[0]
@@ -169,7 +160,7 @@ class Simplicial(BaseEstimator):
             else trainer.train(
                 lambda: SIN(self._config()),
                 forward_on(here),
-                self._loss(y_here),
+                self.targets_.loss(self.class_weight, trainer.device),
                 y_here,
                 classes,
                 self.members,
@@ -222,16 +213,25 @@ class Simplicial(BaseEstimator):
                 K, start = data.union.to("cpu"), torch.tensor(self.features_.categories)
                 kernel = find_colors(K, self.max_dim, self.targets_.width, start)
                 table = kernel.table(K)
-                found = blend(kernel, table, y, splits, rows, self._loss(y), self._weights(y))
-            held["SWL kernel"] = found.held
-            self.model_ = Ensemble(networks, found.kernel, found.share)
+                weights = self.targets_.weigh(self.class_weight)
+                loss = self.targets_.loss(self.class_weight, y.device)
+                mixed = blend(kernel, table, y, splits, rows, loss, weights)
+            held["SWL kernel"] = mixed.held
+            self.model_ = Ensemble(networks, mixed.kernel, mixed.share)
         self.scores_: dict[str, float] = {}
+        self.task_scores_: dict[str, dict[str, float]] = {}
         truth = torch.cat([y[split.held] for split in splits])
-        if len(truth) > 1:
-            mixed = self.model_.mix(held.get("networks"), held.get("SWL kernel"))
+        if known(truth).sum() > 1:
+            whole = self.model_.mix(held.get("networks"), held.get("SWL kernel"))
             prior = torch.tensor(self.targets_.prior).expand(len(truth), -1)
-            both = {"this model": mixed, **held, self.targets_.guess: prior}
-            self.scores_ = {name: self._score(row, truth) for name, row in both.items()}
+            both = {"this model": whole, **held, self.targets_.guess: prior}
+            every = {name: self.targets_.scores(row, truth) for name, row in both.items()}
+            there = ~np.isnan(every["this model"])  # tasks of which enough is known
+            if there.any():
+                self.scores_ = {name: float(each[there].mean()) for name, each in every.items()}
+            for task in np.flatnonzero(there) if not self.targets_.flat else ():
+                found = {name: float(each[task]) for name, each in every.items()}
+                self.task_scores_[self.targets_.names[task]] = found
 
     def _config(self) -> SINConfig:
         widths = self.features_.widths
@@ -277,8 +277,8 @@ class Simplicial(BaseEstimator):
 
         Args:
             graph: A graph of any kind that :meth:`predict` takes.
-            target: The class, or the number of the output, to explain. Defaults to the class
-                predicted, or output 0.
+            target: The class to explain, or, of several targets or tasks, the name or number of
+                one. Defaults to the class predicted, or the first target.
             method: ``"gradient"`` for gradient times input (of the kernel: the weights of colors),
                 which is fast; for a class, that of its log-odds, times the mean slope of the
                 probability from even odds on. ``"leave_out"`` for how much the prediction falls
@@ -295,8 +295,8 @@ class Simplicial(BaseEstimator):
         K = K.to(where)
         with torch.no_grad():
             rows = self.model_(K)
-        output, name, runner_up, margin = self._target(rows, target)
-        units = self._units(output)
+        output, name, runner_up, margin = self.targets_.explained(rows, target)
+        units = self.targets_.units(output)
         parts, features = explain(self.model_, K, units, self.features_.names, method)
         value = float(units(rows))
         return Explanation(K.to("cpu"), parts, features, name, value, runner_up, margin, method)

@@ -1,6 +1,6 @@
 """Which cells contribute to a prediction."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -12,12 +12,12 @@ from mpsn.complexes import collate
 from mpsn.complexes.complex import Complex
 from mpsn.errors import MPSNError, visible
 from mpsn.estimators._ensemble import Ensemble
+from mpsn.estimators._targets import Units
 from mpsn.estimators._trainer import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Units = Callable[[Tensor], Tensor]
 MAX_CELLS = 1 << 20  # in a batch of complexes with one cell left out
 
 

@@ -117,16 +117,16 @@ def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:
 
 
 def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
-    """Return the targets that PyG data and complexes carry."""
-    found = []
+    """Return the targets that PyG data and complexes carry: (n,), or (n, targets) of several."""
+    found: list[list[float]] = []
     for i, graph in enumerate(graphs):
         y = getattr(graph, "y", None)
         row = None if y is None else torch.as_tensor(y).reshape(-1)
-        if row is None or len(row) != 1:
+        if row is None or not len(row) or (found and len(row) != len(found[0])):
             kind = "a complex" if isinstance(graph, Complex) else type(graph).__name__
             raise GraphError(
-                f"Expected targets y, or graphs with one target each, got {kind} without at index "
-                f"{i}; pass y."
+                f"Expected targets y, or graphs with as many targets each, got {kind} with "
+                f"{0 if row is None else len(row)} at index {i}; pass y."
             )
-        found.append(row.item())
-    return np.array(found)
+        found.append(row.tolist())
+    return np.array(found).squeeze(1) if found and len(found[0]) == 1 else np.array(found)
