@@ -190,5 +190,6 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
         """Return R²; the mean over several targets, each where its numbers are known."""
         if self.targets_.flat:
             return float(super().score(graphs, y, sample_weight))
-        truth, found = (torch.from_numpy(as_table(part)) for part in (y, self.predict(graphs)))
+        truth = torch.from_numpy(as_table(y, self.targets_.width))
+        found = torch.from_numpy(self.predict(graphs))
         return float(np.nanmean(by_task(r2_score, truth, found, sample_weight)))

@@ -53,6 +53,6 @@ def _report(model: Any) -> list[str]:
         f"    {name:<15}{found['this model']:.3f}, {guess} {found[guess]:.3f}"
         for name, found in list(model.task_scores_.items())[:SHOWN]
     ]
-    rows += [f"  {what} of each target{', the first' * (len(model.task_scores_) > SHOWN)}"] * any(each)
-    rows += each
+    first = "the first targets" if len(model.task_scores_) > SHOWN else "each target"
+    rows += [f"  {what} of {first}", *each] if each else []
     return [f"  {what} on graphs held out, and used {used}", *rows] if rows else []

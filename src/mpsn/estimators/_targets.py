@@ -144,7 +144,7 @@ class Labels:
 
     def encode(self, y: ArrayLike) -> Tensor:
         """Return the labels, (n, tasks) int8; -1 where they are not known."""
-        return torch.from_numpy(np.nan_to_num(_labels(y), nan=-1).astype(np.int8))
+        return torch.from_numpy(np.nan_to_num(_labels(y, self.width), nan=-1).astype(np.int8))
 
     @property
     def width(self) -> int:
@@ -236,7 +236,7 @@ class Numbers:
 
     def encode(self, y: ArrayLike) -> Tensor:
         """Return standardized numbers, (n, targets) float32; NaN where they are not known."""
-        scaled = (as_table(y) - np.array(self.mean)) / np.array(self.scale)
+        scaled = (as_table(y, self.width) - np.array(self.mean)) / np.array(self.scale)
         return torch.from_numpy(scaled.astype(np.float32))
 
     def decode(self, outputs: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -295,16 +295,19 @@ class Numbers:
 Targets = Classes | Labels | Numbers
 
 
-def _labels(y: ArrayLike) -> NDArray[np.float64]:
+def guess_score(targets: Targets, y: ArrayLike) -> float:
+    """Return the score of the guess without a look at the graphs, for other targets."""
+    rows = torch.tensor(targets.prior).expand(len(np.asarray(y)), -1)
+    return float(np.nanmean(targets.scores(rows, targets.encode(y))))
+
+
+def _labels(y: ArrayLike, width: int | None = None) -> NDArray[np.float64]:
     """Return labels, (n, tasks): 0, 1, or NaN where not known."""
-    try:
-        table = as_table(y)
-        wrong = table[~np.isnan(table) & (table != 0) & (table != 1)].tolist()
-    except MPSNError as error:
-        wrong = [error]
+    cells = np.asarray(y, dtype=object).ravel().tolist()
+    wrong = [cell for cell in cells if cell is not None and cell == cell and cell not in (0, 1)]
     if wrong:
         raise MPSNError(
-            f"Expected 0, 1 or NaN as targets y of several tasks, got {wrong[0]}; for other "
+            f"Expected 0, 1 or NaN as targets y of several tasks, got {wrong[0]!r:.60}; for other "
             f"classes fit one model per task, for numbers use a regressor."
         )
-    return table
+    return as_table(y, width)

@@ -35,8 +35,11 @@ def by_task(
     return out
 
 
-def as_table(y: ArrayLike) -> NDArray[np.float64]:
-    """Return targets as numbers, (n, tasks); several may have gaps, which are NaN."""
+def as_table(y: ArrayLike, width: int | None = None) -> NDArray[np.float64]:
+    """Return targets as numbers, (n, tasks); several may have gaps, which are NaN.
+
+    ``width`` is the number of tasks there must be.
+    """
     try:
         numbers = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -48,7 +51,10 @@ def as_table(y: ArrayLike) -> NDArray[np.float64]:
             f"{' with NaN or infinity' if wrong.any() else ''}; of several targets, those that are "
             f"not known may be NaN."
         )
-    return numbers.reshape(len(numbers), -1)
+    table = numbers.reshape(len(numbers), -1 if numbers.size else 1)
+    if width not in (None, table.shape[1]):
+        raise MPSNError(f"Expected {width} targets per graph, got {table.shape[1]}.")
+    return table
 
 
 def task_names(names: Sequence[object], table: NDArray[np.float64]) -> tuple[str, ...]:
