@@ -71,7 +71,7 @@ def cross_validate(model: Any, graphs: list[Any], y: list[Any], folds: int) -> d
     from sklearn.base import clone, is_regressor
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    from mpsn.estimators._targets import guess_score
+    from mpsn.estimators._targets import compare
 
     plain = is_regressor(model) or isinstance(y[0], list)
     fewest = len(y) if plain else min(Counter(y).values())
@@ -88,5 +88,7 @@ def cross_validate(model: Any, graphs: list[Any], y: list[Any], folds: int) -> d
             for name, one in models.items():
                 one = clone(one).fit([graphs[j] for j in train], [y[j] for j in train])
                 scores[name].append(float(one.score([graphs[j] for j in test], truth)))
-            scores.setdefault(one.targets_.guess, []).append(guess_score(one.targets_, truth))
+            guess = compare(one.targets_, {}, one.targets_.encode(truth))[0]
+            for name, score in guess.items():
+                scores.setdefault(name, []).append(score)
     return scores

@@ -1,6 +1,5 @@
 """What the classifier and the regressor of graphs have in common."""
 
-import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -17,26 +16,30 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes._saving import to_parts
+from mpsn.complexes.complex import Complex
+from mpsn.datasets._molecules import parse_molecule
 from mpsn.errors import FileError, GraphError
 from mpsn.estimators._ensemble import Ensemble
 from mpsn.estimators._explain import Explanation, explain
 from mpsn.estimators._features import Encoding, Wanted
-from mpsn.estimators._given import Notes
+from mpsn.estimators._given import Notes, means_molecule
 from mpsn.estimators._inputs import (
     Prepared,
     check_many,
     chunks,
+    growth,
+    largest,
     prepare,
     say,
     targets_of,
     vertex_names,
 )
 from mpsn.estimators._kernel import blend, find_colors
-from mpsn.estimators._progress import Resume
+from mpsn.estimators._progress import Resume, fit_key
 from mpsn.estimators._restore import learned_by, restore
 from mpsn.estimators._saving import load_estimator, save_estimator
 from mpsn.estimators._summary import summary
-from mpsn.estimators._targets import Classes, Targets
+from mpsn.estimators._targets import Classes, Numbers, Targets, compare
 from mpsn.estimators._tasks import Weights, known
 from mpsn.estimators._threads import SerialBLAS, serially
 from mpsn.estimators._trainer import (
@@ -57,6 +60,8 @@ class Simplicial(BaseEstimator):
 
     model_: Ensemble
     targets_: Targets
+    scores_: dict[str, float]
+    task_scores_: dict[str, dict[str, float]]
     class_weight: Weights = None
 
     def __init__(
@@ -151,8 +156,11 @@ class Simplicial(BaseEstimator):
         say(notes)
         self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
+        self.largest_ = largest(data.union)
         if resume is not None:
-            trainer.resume = Resume(Path(resume), self._key(data, numbers, trainer.seed))
+            settings = {**self.get_params(), "random_state": trainer.seed, "targets": self.targets_}
+            parts = [*to_parts(data.union.to("cpu")).values(), numbers]
+            trainer.resume = Resume(Path(resume), fit_key(settings, parts))
         here, y_here = data.to(trainer.device), numbers.to(trainer.device)
         members = (
             []
@@ -180,14 +188,6 @@ class Simplicial(BaseEstimator):
     ) -> Prepared:
         lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
         return prepare(graphs, self.max_dim, encoding, lift=lift, **more)
-
-    def _key(self, data: ComplexDataset, y: Tensor, seed: int) -> str:
-        """Return what differs when data, or settings that matter for the result, do."""
-        settings = {**self.get_params(), "random_state": seed, "verbose": 0, "device": 0}
-        found = hashlib.sha256(repr([sorted(settings.items()), self.targets_]).encode())
-        for part in (*to_parts(data.union.to("cpu")).values(), y):
-            found.update(part.numpy().tobytes())
-        return found.hexdigest()
 
     def _blend(
         self,
@@ -218,20 +218,13 @@ class Simplicial(BaseEstimator):
                 mixed = blend(kernel, table, y, splits, rows, loss, weights)
             held["SWL kernel"] = mixed.held
             self.model_ = Ensemble(networks, mixed.kernel, mixed.share)
-        self.scores_: dict[str, float] = {}
-        self.task_scores_: dict[str, dict[str, float]] = {}
+        self.scores_, self.task_scores_ = {}, {}
         truth = torch.cat([y[split.held] for split in splits])
         if known(truth).sum() > 1:
             whole = self.model_.mix(held.get("networks"), held.get("SWL kernel"))
-            prior = torch.tensor(self.targets_.prior).expand(len(truth), -1)
-            both = {"this model": whole, **held, self.targets_.guess: prior}
-            every = {name: self.targets_.scores(row, truth) for name, row in both.items()}
-            there = ~np.isnan(every["this model"])  # tasks of which enough is known
-            if there.any():
-                self.scores_ = {name: float(each[there].mean()) for name, each in every.items()}
-            for task in np.flatnonzero(there) if not self.targets_.flat else ():
-                found = {name: float(each[task]) for name, each in every.items()}
-                self.task_scores_[self.targets_.names[task]] = found
+            self.scores_, self.task_scores_ = compare(
+                self.targets_, {"this model": whole, **held}, truth
+            )
 
     def _config(self) -> SINConfig:
         widths = self.features_.widths
@@ -261,9 +254,19 @@ class Simplicial(BaseEstimator):
             data = self._prepare(chunk, self.features_, notes=notes)[0].to(where)
             everything = torch.arange(len(chunk), device=where)
             found = outputs(self.model_, forward_on(data), everything, self.batch_size)
-            rows.append(found.cpu().numpy())
+            rows.append(self._bound(found, data.union, notes))
         say(notes)
         return np.concatenate(rows)
+
+    def _bound(self, rows: Tensor, K: Complex, notes: Notes) -> NDArray[np.float32]:
+        """Return outputs for complexes; numbers that are far from all in the fit are bounded."""
+        found = rows.cpu().numpy()
+        if not isinstance(self.targets_, Numbers):
+            return found
+        kept = self.targets_.bound(found, growth(K, self.largest_))
+        if many := int((kept != found).sum()):
+            notes["predictions", "far beyond the targets in the fit; kept within a bound"] += many
+        return kept
 
     def explain(
         self,
@@ -298,8 +301,10 @@ class Simplicial(BaseEstimator):
         output, name, runner_up, margin = self.targets_.explained(rows, target)
         units = self.targets_.units(output)
         parts, features = explain(self.model_, K, units, self.features_.names, method)
-        value = float(units(rows))
-        return Explanation(K.to("cpu"), parts, features, name, value, runner_up, margin, method)
+        value = float(units(torch.from_numpy(self._bound(rows, K, Notes()))))
+        drawn = parse_molecule(graph) if means_molecule(graph) else None
+        said = (name, value, runner_up, margin, method, drawn)
+        return Explanation(K.to("cpu"), parts, features, *said)
 
     def summary(self) -> str:
         """Return a description of the data, the network and its training."""

@@ -66,6 +66,18 @@ def prepare(
     return ComplexDataset(bare.replace(x=own)), encoding
 
 
+def largest(K: Complex) -> tuple[int, ...]:
+    """Return the largest number of cells of a complex of a union, per dimension."""
+    return tuple(int(K.ptr(k).diff().max()) for k in range(len(K.counts)))
+
+
+def growth(K: Complex, most: Sequence[int]) -> NDArray[np.float64]:
+    """Return how many times more cells each complex has than any of a fit, (C,), at least 1."""
+    sizes = zip(range(len(K.counts)), most, strict=False)
+    times = [K.ptr(k).diff().cpu().numpy() / max(many, 1) for k, many in sizes]
+    return np.maximum(1.0, np.max(times, axis=0)) if times else np.ones(K.num_complexes)
+
+
 def say(notes: Notes) -> None:
     """Warn about everything that was left out."""
     for line in lines(notes):

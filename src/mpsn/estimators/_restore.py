@@ -33,6 +33,7 @@ class Learned:
     scores: dict[str, float]
     share: float
     task_scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    largest: tuple[int, ...] = ()
 
 
 def learned_by(model: Any) -> Learned:
@@ -47,6 +48,7 @@ def learned_by(model: Any) -> Learned:
         model.scores_,
         model.model_.share,
         model.task_scores_,
+        model.largest_,
     )
 
 
@@ -68,6 +70,7 @@ def restore(out: E, learned: dict[str, Any], tensors: dict[str, Tensor]) -> E:
     out.n_features_in_ = out.features_.widths[0]
     out.n_graphs_, out.counts_, out.n_validation_ = state.graphs, state.counts, state.validation
     out.scores_, out.task_scores_ = state.scores, state.task_scores
+    out.largest_ = state.largest
     width = out.targets_.width
     parts = {name: t for name, t in tensors.items() if name.startswith("kernel.")}
     kernel = ColorSum(out.max_dim, {name[7:]: t for name, t in parts.items()}) if parts else None

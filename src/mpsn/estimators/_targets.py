@@ -94,7 +94,7 @@ class Classes:
         """Return which output to explain; the most probable class if no target is given."""
         chances = rows.softmax(dim=1)[0]
         name = self.classes[int(chances.argmax())] if target is None else target
-        where = [i for i, one in enumerate(self.classes) if one == name]
+        where = [i for i, one in enumerate(self.classes) if one == name or str(one) == name]
         if not where:
             known = ", ".join(map(str, self.classes))
             raise MPSNError(f"Expected a class among {known}, got {name!r}.")
@@ -205,6 +205,8 @@ class Numbers:
     flat: bool
     names: tuple[str, ...] = ()
     known: tuple[int, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
     metric: ClassVar[str] = "R²"
     guess: ClassVar[str] = "mean"
 
@@ -231,8 +233,9 @@ class Numbers:
             mean, scale = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
         scale = np.where(scale == 0, 1.0, scale)
         many = (~np.isnan(table)).sum(axis=0)
-        center, spread, many = (tuple(a.tolist()) for a in (mean, scale, many))
-        return cls(center, spread, flat, words, many)
+        found = (mean, scale, many, np.nanmin(table, axis=0), np.nanmax(table, axis=0))
+        center, spread, counts, low, high = (tuple(each.tolist()) for each in found)
+        return cls(center, spread, flat, words, counts, low, high)
 
     def encode(self, y: ArrayLike) -> Tensor:
         """Return standardized numbers, (n, targets) float32; NaN where they are not known."""
@@ -243,6 +246,22 @@ class Numbers:
         """Return outputs (n, targets) in the units of the targets; (n,) of just one."""
         found: NDArray[np.float64] = outputs * np.array(self.scale) + np.array(self.mean)
         return found[:, 0] if self.flat else found
+
+    def bound(self, outputs: NDArray[Any], growth: NDArray[Any]) -> NDArray[np.float32]:
+        """Return outputs (n, targets) that are not far beyond the targets of the fit.
+
+        A new target falls outside their range with probability 2 / (n + 1), if graphs are of one
+        kind. Targets may grow as graphs do, from zero or from their mean: so the range is that of
+        the fit and a tenth more, where ``growth`` (n,) is 1, and in proportion to it above.
+        """
+        if not self.low:  # a file of an earlier version
+            return outputs
+        mean, scale, low, high = map(np.array, (self.mean, self.scale, self.low, self.high))
+        times, more = growth[:, None], 0.1 * (high - low)
+        lowest = np.minimum(mean + times * (low - mean), times * low) - more
+        highest = np.maximum(mean + times * (high - mean), times * high) + more
+        found = np.clip(outputs, (lowest - mean) / scale, (highest - mean) / scale)
+        return np.asarray(found, dtype=np.float32)
 
     @property
     def width(self) -> int:
@@ -281,12 +300,10 @@ class Numbers:
         return lambda rows: rows[:, output] * self.scale[output] + self.mean[output]
 
     def __str__(self) -> str:
-        many = self.known or (0,) * self.width
-        rows = zip(self.names, self.mean, self.scale, many, strict=True)
-        gaps = len(set(many)) > 1
+        rows = zip(self.names, self.mean, self.scale, self.known or (0,) * self.width, strict=True)
         each = [
-            f"{name + ' ' if not name.startswith('output ') else ''}{mean:.4g} ± {scale:.4g}"
-            f"{f' ({n} known)' if gaps else ''}"
+            f"{'' if name.startswith('output ') else f'{name} '}{mean:.4g} ± {scale:.4g}"
+            f"{f' ({n} known)' if n and not self.flat else ''}"
             for name, mean, scale, n in rows
         ]
         return f"{listed('numbers', each)} in the fit"
@@ -295,10 +312,23 @@ class Numbers:
 Targets = Classes | Labels | Numbers
 
 
-def guess_score(targets: Targets, y: ArrayLike) -> float:
-    """Return the score of the guess without a look at the graphs, for other targets."""
-    rows = torch.tensor(targets.prior).expand(len(np.asarray(y)), -1)
-    return float(np.nanmean(targets.scores(rows, targets.encode(y))))
+def compare(
+    targets: Targets, rows: dict[str, Tensor], y: Tensor
+) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    """Return the mean scores of models, by their outputs, and of the guess; and those of each task.
+
+    Tasks of which too few targets are known are left out.
+    """
+    rows = {**rows, targets.guess: torch.tensor(targets.prior).expand(len(y), -1)}
+    every = {name: targets.scores(row, y) for name, row in rows.items()}
+    there = np.flatnonzero(~np.isnan(every[targets.guess]))
+    if not len(there):
+        return {}, {}
+    means = {name: float(each[there].mean()) for name, each in every.items()}
+    return means, {
+        targets.names[task]: {name: float(each[task]) for name, each in every.items()}
+        for task in (() if targets.flat else there)
+    }
 
 
 def _labels(y: ArrayLike, width: int | None = None) -> NDArray[np.float64]:
