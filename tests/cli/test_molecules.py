@@ -25,7 +25,7 @@ def test_from_a_table_to_a_table(mpsn, table, tmp_path):
     assert code == 0, err
     assert "task: regression" in said
     assert "SimplicialRegressor, fitted to 24 graphs" in said
-    assert "(rings of up to 18 vertices)" in said
+    assert "(rings of up to 8 vertices)" in said
     assert (
         "2 of 26 that cannot be used (row 24: 'C(C' is not valid SMILES; row 25: there is no"
         in (" ".join(err.split()))

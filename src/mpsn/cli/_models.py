@@ -75,7 +75,7 @@ def fit(
     max_ring: Annotated[
         int | None,
         typer.Option(
-            help="Largest number of vertices of a ring. Defaults to 18 for molecules, 6 for others."
+            help="Largest number of vertices of a ring. Defaults to 8 for molecules, 6 for others."
         ),
     ] = None,
     hidden: Annotated[int, typer.Option(min=1, help="Width of the networks' layers.")] = 32,
@@ -135,7 +135,7 @@ def fit(
         graphs, y = with_labels(found)
     regress = find_task(y, found.targets, regress)
     kind = "regression" if regress else "classification"
-    cells, longest = ("cliques", 6) if found.table is None else ("rings", 18)
+    cells, longest = ("cliques", 6) if found.table is None else ("rings", 8)
     if class_weight is not None and (regress or class_weight != "balanced"):
         raise GraphError(
             f"Expected --class-weight balanced, for classes, got {class_weight!r:.40}."

@@ -88,7 +88,7 @@ def draw_molecule(
     target.DrawString(f"contribution to the {unit}", Point2D(WIDTH / 2, HEIGHT + 62), 0, True)
     target.FinishDrawing()
     found = target.GetDrawingText()
-    return found.encode() if isinstance(found, str) else bytes(found)
+    return found.encode("latin-1", "xmlcharrefreplace") if kind == "svg" else bytes(found)
 
 
 def _color(value: float, most: float) -> Color:

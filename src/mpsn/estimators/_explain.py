@@ -111,7 +111,7 @@ class Explanation:
         return draw_molecule(*found, kind)
 
     def _repr_svg_(self) -> str | None:
-        return None if self.molecule is None else self.draw_molecule().decode()
+        return None if self.molecule is None else self.draw_molecule().decode("latin-1")
 
 
 def explain(

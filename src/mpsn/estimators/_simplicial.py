@@ -28,6 +28,10 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     gives the same model on the same CPU, whatever the number of threads; on a GPU, the same up to
     rounding.
 
+    Several tasks of two classes each are learned together: ``y`` is (graphs, tasks) of 0, 1, and
+    NaN where it is not known, which counts neither in training nor in scores. Then ``predict`` and
+    ``predict_proba``, of 1, are (graphs, tasks), and ``score`` is the mean accuracy of the tasks.
+
     Args:
         lift: The cells: ``"cliques"``; ``"rings"``, chordless cycles as 2-cells;
             ``"cliques+rings"``, with cliques of four and more vertices on top; ``"cubes"``; or a
@@ -59,11 +63,12 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         verbose: Whether to show a progress bar.
 
     Attributes:
-        classes_: The classes, sorted.
+        classes_: The classes, sorted; of several tasks, a list of them.
         features_: How features are made, and what was left out.
         model_: The networks and the kernel, as one module.
         scores_: Accuracy on the graphs held out, also of networks, kernel and majority class alone.
             Training has used them to stop and to mix, so that other graphs may fare worse.
+        task_scores_: The same for each of several tasks, by name.
         histories_: Losses of each network, epoch by epoch.
 
     Example:
@@ -161,7 +166,12 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
     """Predict numbers for graphs by a simplicial isomorphism network on their clique complexes.
 
     Arguments as for :class:`SimplicialClassifier`, without ``class_weight``; ``dropout`` defaults
-    to 0. Targets are one number per graph, or a row of numbers; they are standardized for training.
+    to 0. Targets are one number per graph, or a row of numbers, of which those that are not known
+    are NaN; each target is standardized for training, and ``score`` is the mean of their R².
+
+    Predictions stay within the range of the targets in the fit and a tenth more on either side. For
+    a graph with more cells of some dimension than all in the fit, the range grows in proportion,
+    as targets that count something do. Predictions that this changes are warned about.
 
     Example:
         >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=i) for i in range(40)]
