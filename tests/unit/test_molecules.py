@@ -3,7 +3,9 @@
 import gzip
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import chain, pairwise
+from xml.etree import ElementTree
 
 import networkx as nx
 import numpy as np
@@ -284,8 +286,18 @@ def test_explanations_are_drawn_by_rdkit(monkeypatch):
     found = model.explain("OC1CCC1")
     assert found.molecule.GetNumAtoms() == 5
     colored = found.draw_molecule().decode()
-    values = dict(zip(["length"], [found.output], strict=True))
-    assert f"length: {values['length']:.4g}" == str(found)
+    root = ElementTree.fromstring(colored)
+    words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert words[0] == str(found) == f"length: {found.output:.4g}"
+    assert words[3] == "contribution to the number"
+    odd = replace(found, target="ΔG <mol> " + 200 * "x")
+    (caption, *_) = ElementTree.fromstring(odd.draw_molecule()).iter(
+        "{http://www.w3.org/2000/svg}text"
+    )
+    assert caption.text.startswith("ΔG <mol> xx")
+    assert caption.text.endswith(f"xx: {found.output:.4g}")
+    assert len(caption.text) < 130
+    assert odd.draw_molecule("png")
     most = max(float(part.abs().max()) for part in found.contributions)
     assert _color(most, most) == pytest.approx(FOR)
     assert _color(-most, most) == pytest.approx(AGAINST)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
+from xml.sax.saxutils import escape
 
 import networkx as nx
 from torch import Tensor
@@ -12,6 +13,7 @@ from mpsn.datasets._molecule_files import load_rdkit
 from mpsn.errors import MPSNError
 
 WIDTH, HEIGHT, LEGEND = 640, 440, 76  # pixels: of the molecule, and of what is below it
+LONGEST = 130  # characters of a caption
 AGAINST, FOR = (0.13, 0.40, 0.67), (0.70, 0.09, 0.17)  # the ends of matplotlib's "RdBu"
 
 Color = tuple[float, ...]
@@ -55,6 +57,7 @@ def draw_molecule(
         options: Any = found.drawOptions()
         options.prepareMolsBeforeDrawing = options.clearBackground = False
         options.highlightBondWidthMultiplier = 12
+        options.fixedBondLength = 70.0  # of small molecules
         return found
 
     def draw(target: Any) -> None:
@@ -79,16 +82,28 @@ def draw_molecule(
         target.SetColour(_color(i - 9.5, 9.5))
         x = left + step * i
         target.DrawRect(Point2D(x, HEIGHT + 34), Point2D(x + step, HEIGHT + 44), rawCoords=True)
-    target.SetColour((0.0, 0.0, 0.0))
-    target.SetFontSize(min(15, 1200 / max(len(caption), 1)))
-    target.DrawString(caption, Point2D(WIDTH / 2, HEIGHT + 14), 0, rawCoords=True)
-    target.SetFontSize(15)
-    target.DrawString(f"{-most:.3g}", Point2D(left - 10, HEIGHT + 39), 2, rawCoords=True)
-    target.DrawString(f"{most:+.3g}", Point2D(left + 170, HEIGHT + 39), 1, rawCoords=True)
-    target.DrawString(f"contribution to the {unit}", Point2D(WIDTH / 2, HEIGHT + 62), 0, True)
+    caption = caption if len(caption) <= LONGEST else f"{caption[:60]} ... {caption[-60:]}"
+    texts = [(caption, WIDTH / 2, 14, 0, min(15.0, 1200 / max(len(caption), 1)))]
+    texts += [(f"{-most:.3g}", left - 10, 39, 2, 15.0), (f"{most:+.3g}", left + 170, 39, 1, 15.0)]
+    texts += [(f"contribution to the {unit}", WIDTH / 2, 62, 0, 15.0)]
+    if kind == "png":  # RDKit's font has only ASCII
+        target.SetColour((0.0, 0.0, 0.0))
+        for text, x, y, align, size in texts:
+            target.SetFontSize(size)
+            plain = text.encode("ascii", "replace").decode()
+            target.DrawString(plain, Point2D(x, HEIGHT + y), align, rawCoords=True)
     target.FinishDrawing()
     found = target.GetDrawingText()
-    return found.encode("latin-1", "xmlcharrefreplace") if kind == "svg" else bytes(found)
+    if kind == "png":
+        return bytes(found)
+    lines = [
+        f"<text x='{x}' y='{HEIGHT + y + 5}' font-size='{size:.1f}px' font-family='sans-serif' "
+        f"text-anchor='{('middle', 'start', 'end')[align]}'>{escape(text)}</text>\n"
+        for text, x, y, align, size in texts
+    ]
+    body, end, _ = found.rpartition("</svg>")
+    whole = f"{body}{''.join(lines)}{end}\n"
+    return whole.encode("latin-1", "xmlcharrefreplace")
 
 
 def _color(value: float, most: float) -> Color:
