@@ -253,7 +253,7 @@ def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path, monkeypa
         (["predict", saved, lonely, "-o", tmp_path / "no" / "p.csv"], "Expected to write"),
         (["show", "hexagn"], "Did you mean hexagon?"),
         (["show", tmp_path / "empty"], "a folder without runs"),
-        (["show", saved, "--plot", "x.png"], "Expected --graph"),
+        (["show", saved, "--plot", "x.png"], "Expected a graph after"),
     ]:
         code, out, err = mpsn(*arguments)
         assert (code, out) == (2, "")

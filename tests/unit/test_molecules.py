@@ -3,8 +3,11 @@
 import gzip
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import chain, pairwise
+from xml.etree import ElementTree
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,8 +18,9 @@ from sklearn.model_selection import cross_val_score
 import mpsn
 from mpsn.datasets._collections import read_collection
 from mpsn.datasets._molecules import ATOMS, BONDS, molecule_graph
-from mpsn.errors import FileError, GraphError, LeftOut, MissingPackageError
+from mpsn.errors import FileError, GraphError, LeftOut, MissingPackageError, MPSNError
 from mpsn.estimators import ScaffoldKFold, SimplicialClassifier, SimplicialRegressor
+from mpsn.estimators._draw_molecule import AGAINST, FOR, _color, _rings
 
 MOLECULES = [  # in all of them, the chordless cycles are the smallest set of smallest rings
     "CC(=O)Oc1ccccc1C(=O)O",
@@ -225,7 +229,8 @@ def test_estimators_take_molecules():
     assert model.explain("C1CC1O").complex.counts == (4, 4, 1)
     weights = [len(word) for word in smiles]
     cut = ScaffoldKFold(2)
-    scores = cross_val_score(SimplicialRegressor(kernel=True), smiles, weights, cv=cut)
+    with pytest.warns(LeftOut, match="far beyond the targets in the fit"):
+        scores = cross_val_score(SimplicialRegressor(kernel=True), smiles, weights, cv=cut)
     assert np.isfinite(scores).all()
     with pytest.raises(GraphError, match="Expected the path of a graph file, or a molecule") as e:
         model.predict(["no molecule"])
@@ -273,3 +278,58 @@ def test_collections_of_molecules(tmp_path):
         read_collection([tmp_path / "m.csv"], labels=tmp_path / "m.csv")
     (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
     assert read_collection([tmp_path / "edges.csv"]).table is None
+
+
+def test_explanations_are_drawn_by_rdkit(monkeypatch):
+    smiles = [f"C1{'C' * n}C1" for n in range(1, 9)] + ["C" * n for n in range(2, 10)]
+    model = SimplicialRegressor(lift="rings", max_ring=18, kernel=True)
+    model.fit(smiles, [float(len(word)) for word in smiles], tasks=["length"])
+    found = model.explain("OC1CCC1")
+    assert found.molecule.GetNumAtoms() == 5
+    colored = found.draw_molecule().decode()
+    root = ElementTree.fromstring(colored)
+    words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert words[0] == str(found) == f"length: {found.output:.4g}"
+    assert words[3] == "contribution to the number"
+    odd = replace(found, target="ΔG <mol> " + 200 * "x")
+    (caption, *_) = ElementTree.fromstring(odd.draw_molecule()).iter(
+        "{http://www.w3.org/2000/svg}text"
+    )
+    assert caption.text.startswith("ΔG <mol> xx")
+    assert caption.text.endswith(f"xx: {found.output:.4g}")
+    assert len(caption.text) < 130
+    assert odd.draw_molecule("png")
+    most = max(float(part.abs().max()) for part in found.contributions)
+    assert _color(most, most) == pytest.approx(FOR)
+    assert _color(-most, most) == pytest.approx(AGAINST)
+    assert _color(0.0, 0.0) == (1.0, 1.0, 1.0)
+
+    def code(value):
+        return "#" + "".join(f"{round(255 * part):02X}" for part in _color(value, most))
+
+    for k, part in enumerate(found.contributions):
+        for value in part.tolist():  # every atom, bond and ring has its color, up to rounding
+            red = int(code(value)[1:3], 16)
+            near = [f"#{r:02X}" for r in range(max(0, red - 1), min(255, red + 1) + 1)]
+            assert any(word in colored for word in near), (k, value)
+    assert found._repr_svg_() == colored
+    assert found.draw_molecule("png").startswith(b"\x89PNG")
+    with pytest.raises(MPSNError, match="'svg' or 'png', got 'gif'"):
+        found.draw_molecule("gif")
+    for odd in ("C", "[Na+].[Cl-]", "C1CCCCCCCCCCCCCCC1"):  # no bonds; two parts; one large ring
+        assert model.explain(odd).draw_molecule()
+    plain = model.explain(molecule_graph("CCO"))
+    assert plain._repr_svg_() is None
+    with pytest.raises(MPSNError, match="Expected an explanation of a molecule"):
+        plain.draw_molecule()
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with pytest.raises(MissingPackageError, match=r"to draw molecules, got none; run pip install"):
+        found.draw_molecule()
+
+
+def test_rings_are_walked_around():
+    K = mpsn.ring_complex(nx.Graph([(0, 5), (5, 1), (1, 4), (4, 2), (2, 3), (3, 0)]), 6)
+    (walk,) = _rings(K, K.incidence(1).table.tolist())
+    assert len(walk) == 6
+    edges = {frozenset(pair) for pair in K.incidence(1).table.tolist()}
+    assert {frozenset(pair) for pair in zip(walk, walk[1:] + walk[:1], strict=True)} == edges

@@ -3,22 +3,19 @@
 import csv
 import json
 import sys
-from collections import Counter
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+from mpsn.cli._labels import cross_validate, describe_task, find_task, with_labels
 from mpsn.cli._output import AsJson, csv_cell, print_lines
 from mpsn.errors import GraphError, visible
-
-if TYPE_CHECKING:
-    from mpsn.datasets._collections import GraphCollection
 
 Data = Annotated[
     list[Path],
@@ -46,7 +43,10 @@ def fit(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to save the model.")],
     target: Annotated[
         str | None,
-        typer.Option(help="What to predict: a column of the CSV, or an attribute of the graphs."),
+        typer.Option(
+            help="What to predict: a column of the CSV, or an attribute of the graphs; several are "
+            "separated by commas, and may have gaps."
+        ),
     ] = None,
     labels: Labels = None,
     smiles: Smiles = None,
@@ -75,7 +75,7 @@ def fit(
     max_ring: Annotated[
         int | None,
         typer.Option(
-            help="Largest number of vertices of a ring. Defaults to 18 for molecules, 6 for others."
+            help="Largest number of vertices of a ring. Defaults to 8 for molecules, 6 for others."
         ),
     ] = None,
     hidden: Annotated[int, typer.Option(min=1, help="Width of the networks' layers.")] = 32,
@@ -118,6 +118,8 @@ def fit(
 
     Example: mpsn fit molecules.csv --smiles smiles --target soluble --out model.mpsn
 
+    Example: mpsn fit molecules.csv --target toxic,active --out model.mpsn
+
     Example: mpsn fit cats/ dogs/ --features age=number --features breed=category -o model.mpsn
     """
     from mpsn._io import check_writable
@@ -130,14 +132,10 @@ def fit(
         data, target=target, labels=labels, smiles=smiles, unsafe_pickle=unsafe_pickle
     )
     with Console(stderr=True).status(f"reading {escape(visible(found.kind))}"):
-        graphs, y = _with_labels(found)
-    regress = _are_numbers(y) if regress is None else regress
-    wrong = [v for v in y if (isinstance(v, str) if regress else _is_fraction(v))]
-    if wrong:
-        what, option = ("numbers", "--regress") if regress else ("classes", "--no-regress")
-        raise GraphError(f"Expected {what} as labels, got {wrong[0]!r:.40}; drop {option}.")
+        graphs, y = with_labels(found)
+    regress = find_task(y, found.targets, regress)
     kind = "regression" if regress else "classification"
-    cells, longest = ("cliques", 6) if found.table is None else ("rings", 18)
+    cells, longest = ("cliques", 6) if found.table is None else ("rings", 8)
     if class_weight is not None and (regress or class_weight != "balanced"):
         raise GraphError(
             f"Expected --class-weight balanced, for classes, got {class_weight!r:.40}."
@@ -156,9 +154,9 @@ def fit(
         random_state=seed,
         **settings,
     )
-    folds = _cross_validate(model, graphs, y, cv) if cv else {}
+    folds = cross_validate(model, graphs, y, cv) if cv else {}
     model.set_params(verbose=sys.stderr.isatty())
-    model.fit(graphs, y, resume=out)
+    model.fit(graphs, y, tasks=found.targets, resume=out)
     model.save(out)
     if model.interrupted_:
         print("run the same command again to go on", file=sys.stderr)
@@ -178,12 +176,14 @@ def fit(
             "validation_loss": [run.valid[run.best] for run in runs if run.valid],
             "metric": model.targets_.metric,
             "held_out": model.scores_,
+            "targets": model.task_scores_,
             "cross_validation": folds,
         }
         print(json.dumps(values))
         return
     print(f"read: {', '.join(f'{count} {what}' for what, count in read.items())}")
-    print(f"task: {kind}, of {len(set(y))} different labels; --regress or --no-regress to choose")
+    task = visible(describe_task(kind, y, found.targets))
+    print(f"task: {task}; --regress or --no-regress to choose")
     print_lines(model.summary())
     if folds:
         print(f"  {model.targets_.metric} in {cv} folds of cross-validation")
@@ -204,16 +204,6 @@ def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
     return words
 
 
-def _are_numbers(y: list[Any]) -> bool:
-    """Return whether labels look like numbers to predict: fractions, or most of them different."""
-    many = len(set(y)) > 20 and len(set(y)) > len(y) // 2
-    return any(map(_is_fraction, y)) or (many and not any(isinstance(v, str) for v in y))
-
-
-def _is_fraction(label: Any) -> bool:
-    return isinstance(label, float) and not label.is_integer()
-
-
 def _sizes(graphs: list[Any]) -> dict[str, int]:
     """Count what was read, so that a file that was cut off is noticed."""
     from mpsn.complexes._graphs import as_graph
@@ -227,48 +217,6 @@ def _sizes(graphs: list[Any]) -> dict[str, int]:
             plain = as_graph(graph)
             vertices, edges = vertices + plain.num_nodes, edges + plain.edge_index.shape[1]
     return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
-
-
-def _cross_validate(model: Any, graphs: list[Any], y: list[Any], folds: int) -> dict[str, Any]:
-    """Return the scores of a model, of the kernel alone, and of a guess, fold by fold."""
-    from sklearn.base import clone, is_regressor
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    regress = is_regressor(model)
-    fewest = len(y) if regress else min(Counter(y).values())
-    if folds > fewest:
-        what = "graphs" if regress else "graphs of each class"
-        raise GraphError(f"Expected at least {folds} {what} for --cv {folds}, got {fewest}.")
-    cut = (KFold if regress else StratifiedKFold)(folds, shuffle=True, random_state=0)
-    models = {"this model": model, "SWL kernel": clone(model).set_params(kernel=True)}
-    models["mean" if regress else "majority class"] = (
-        DummyRegressor() if regress else DummyClassifier()
-    )
-    scores: dict[str, list[float]] = {name: [] for name in models}
-    with Console(stderr=True).status("cross-validation") as status:
-        for i, (train, test) in enumerate(cut.split(graphs, y)):
-            status.update(f"cross-validation: fold {i + 1} of {folds}")
-            for name, one in models.items():
-                one = clone(one).fit([graphs[j] for j in train], [y[j] for j in train])
-                found = one.score([graphs[j] for j in test], [y[j] for j in test])
-                scores[name].append(float(found))
-    return scores
-
-
-def _with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:
-    graphs, y = [], []
-    for name, graph, label in found:
-        if graph is None:
-            continue
-        if label is None:
-            raise GraphError(
-                f"Expected a label for every graph, got none for {name}; give a CSV with --labels, "
-                f"a folder per class, or name a column or an attribute of the graphs with --target."
-            )
-        graphs.append(graph)
-        y.append(label)
-    return graphs, y
 
 
 def predict(
@@ -297,10 +245,11 @@ def predict(
     estimator = load(model)
     if isinstance(estimator, EdgeFlowClassifier):
         raise GraphError(f"Expected a model of graphs, got one of edge flows in {model}.")
-    found = read_collection(data, smiles=smiles, unsafe_pickle=unsafe_pickle)
+    found = read_collection(data, smiles=smiles, labeled=False, unsafe_pickle=unsafe_pickle)
     items, table, done = iter(found), found.table, 0
-    if table is not None and "prediction" in table.head:
-        raise GraphError("Expected a table without a column 'prediction', got one; rename it.")
+    for column in _columns(estimator):
+        if table is not None and column in table.head:
+            raise GraphError(f"Expected a table without a column {column!r}, got one; rename it.")
     target = atomic_write(out, "w", what="predictions") if out else nullcontext(sys.stdout)
     with target as file, Console(stderr=True).status("predicting") as status:
         writer = csv.writer(file)
@@ -321,18 +270,26 @@ def predict(
         print(f"{done} predictions: {visible(out)}", file=sys.stderr if as_json else sys.stdout)
 
 
+def _columns(estimator: Any) -> list[str]:
+    """Return the names of the columns to write: predictions, then probabilities."""
+    several = () if estimator.targets_.flat else estimator.targets_.names
+    names = [f"prediction of {name}" for name in several] or ["prediction"]
+    kinds = several or estimator.classes_ if hasattr(estimator, "predict_proba") else ()
+    return names + [f"probability of {kind}" for kind in kinds]
+
+
 def _predictions(estimator: Any, graphs: list[Any]) -> list[dict[str, Any]]:
     """Return the columns to write for each graph; empty ones where there is none."""
-    there = [graph for graph in graphs if graph is not None]
+    there, flat = [graph for graph in graphs if graph is not None], estimator.targets_.flat
     if hasattr(estimator, "predict_proba"):
         chances = estimator.predict_proba(there)
-        best = estimator.classes_[chances.argmax(axis=1)].tolist()
-        keys = [f"probability of {name}" for name in estimator.classes_]
+        best = estimator.classes_[chances.argmax(axis=1)] if flat else (chances > 0.5).astype(int)
         extra = [[round(p, 6) for p in row] for row in chances.tolist()]
     else:
-        best, keys = estimator.predict(there).tolist(), []
-        extra = [[] for _ in best]
-    rows = iter([value, *more] for value, more in zip(best, extra, strict=True))
-    names = ["prediction", *keys]
+        best = estimator.predict(there)
+        extra = [[] for _ in there]
+    first = (best[:, None] if flat else best).tolist()
+    rows = iter([*values, *more] for values, more in zip(first, extra, strict=True))
+    names = _columns(estimator)
     empty = dict.fromkeys(names)
     return [empty if g is None else dict(zip(names, next(rows), strict=True)) for g in graphs]

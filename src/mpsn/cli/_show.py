@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -16,29 +16,45 @@ def show(
     what: Annotated[
         str, typer.Argument(help="A graph file, built-in graph, model or folder of runs.")
     ],
+    graph: Annotated[
+        str | None, typer.Argument(help="With a model: explain its prediction for this graph.")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the graph, or the explanation, to this file.")
     ] = None,
-    graph: Annotated[
-        str | None, typer.Option(help="With a model: explain its prediction for this graph.")
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Draw the explanation, to explanation.svg or --plot.")
+    ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="The class, or of several targets the one, to explain. Defaults to the class "
+            "predicted, or the first target."
+        ),
     ] = None,
+    named: Annotated[str | None, typer.Option("--graph", help="The same as GRAPH.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a graph, a model, or the results in a folder of runs, as a table or a picture.
 
+    With a model and a graph, a file, a built-in graph or SMILES, its prediction is explained.
+
     Example: mpsn show rook4x4 --plot rook.png
 
-    Example: mpsn show model.mpsn --graph cats/tom.graphml --plot why.png
+    Example: mpsn show model.mpsn cats/tom.graphml --plot why.png
+
+    Example: mpsn show model.mpsn "CC(=O)Oc1ccccc1" --explain
     """
     from mpsn._io import check_writable
 
-    path = Path(what)
+    path, graph = Path(what), named if graph is None else graph
+    plot = Path("explanation.svg") if explain and plot is None else plot
     if plot:
         check_writable(plot, what="a picture")
     if path.is_dir():
         _show_runs(path, as_json)
     elif path.is_file() and _is_model(path):
-        _show_model(path, graph, plot, as_json)
+        _show_model(path, graph, target, plot, as_json)
     else:
         _show_graphs(what, plot, as_json)
 
@@ -75,21 +91,24 @@ def _show_graphs(what: str, plot: Path | None, as_json: bool) -> None:
             save_figure(draw_complex(complexes[0]).figure, plot)
 
 
-def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool) -> None:
+def _show_model(
+    path: Path, graph: str | None, target: str | None, plot: Path | None, as_json: bool
+) -> None:
     from mpsn.datasets._named import NAMED
     from mpsn.estimators import EdgeFlowClassifier, load
 
     model = load(path)
     if graph is None:
         if plot:
-            raise GraphError("Expected --graph with --plot: the graph whose prediction to explain.")
+            raise GraphError("Expected a graph after the model: the one to explain and to draw.")
         values = {"model": type(model).__name__, "summary": model.summary()}
         print_lines(json.dumps(values) if as_json else model.summary())
         return
     if isinstance(model, EdgeFlowClassifier):
         raise GraphError(f"Expected a model of graphs, got one of edge flows in {path}.")
     built_in = graph in NAMED and not Path(graph).exists()
-    explanation = model.explain(NAMED[graph]() if built_in else graph)  # a file, or SMILES
+    given = NAMED[graph]() if built_in else graph  # a file, or SMILES
+    explanation = model.explain(given, target)
     parts = explanation.by_dimension
     if as_json:
         top = [{"vertices": v, "contribution": c} for v, c in explanation.top()]
@@ -101,14 +120,18 @@ def _show_model(path: Path, graph: str | None, plot: Path | None, as_json: bool)
         rows = [(f"all of dimension {k}", f"{value:+.4g}") for k, value in enumerate(parts)]
         rows += [(" ".join(map(str, v)), f"{value:+.4g}") for v, value in explanation.top()]
         rows += [(name, f"{value:+.4g}") for name, value in list(explanation.features.items())[:10]]
-        unit = "number" if explanation.margin is None else "probability"
-        columns = ("cell or feature", f"contribution to the {unit}")
+        columns = ("cell or feature", f"contribution to the {explanation.unit}")
         print_table("contributions", columns, rows)
     if plot:
         with drawing(plot, as_json):
-            from mpsn._io import save_figure
+            from mpsn._io import atomic_write, save_figure
 
-            save_figure(explanation.draw().figure, plot)
+            kind = plot.suffix.lower()[1:]
+            if explanation.molecule is not None and kind in ("svg", "png"):
+                with atomic_write(plot, "wb", what="a picture") as file:
+                    file.write(explanation.draw_molecule(cast("Any", kind)))
+            else:
+                save_figure(explanation.draw().figure, plot)
 
 
 def _show_runs(folder: Path, as_json: bool) -> None:

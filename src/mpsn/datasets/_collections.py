@@ -14,14 +14,21 @@ from torch_geometric.data import Data, Dataset
 
 from mpsn.complexes._objects import find_ends
 from mpsn.datasets._files import ENDINGS, graph_suffix, iter_graphs
-from mpsn.datasets._molecule_files import Table, holds_molecules, is_gap, read_table
+from mpsn.datasets._molecule_files import Table, holds_molecules, read_table
 from mpsn.datasets._molecules import parse_molecule, warn
-from mpsn.datasets._tables import check_label, read_labels, read_rows, typed
+from mpsn.datasets._tables import (
+    check_label,
+    is_gap,
+    join_labels,
+    read_labels,
+    read_rows,
+    split_targets,
+)
 from mpsn.datasets._tu_graphs import split_raw
 from mpsn.datasets._tu_raw import choose_targets, name_of, parse, read_members
 from mpsn.errors import FileError, LeftOut, did_you_mean
 
-Item = tuple[str, Any, Any]  # name, graph, label or None
+Item = tuple[str, Any, Any]  # name, graph, label; None for no label, a list for several targets
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,7 @@ class GraphCollection:
 
     kind: str  # what was found, in words
     items: Callable[[], Iterator[Item]]
+    targets: tuple[str, ...] = ()  # names of the targets, where they have any
     table: Table | None = None  # of molecules, in the order of the items
 
     def __iter__(self) -> Iterator[Item]:
@@ -44,6 +52,7 @@ def read_collection(
     target: str | None = None,
     labels: str | os.PathLike[str] | None = None,
     smiles: str | None = None,
+    labeled: bool = True,
     unsafe_pickle: bool = False,
 ) -> GraphCollection:
     """Find graphs and their labels in files and folders.
@@ -64,10 +73,12 @@ def read_collection(
     Args:
         paths: The files or folders.
         target: Column of the CSV, or graph attribute, with the label; of the targets in ``y`` or in
-            the ``graph_attributes`` of a TU set, the number from 0. Defaults to the last column,
-            the only target, or the ``graph_labels`` of a TU set.
+            the ``graph_attributes`` of a TU set, the number from 0. Several are separated by
+            commas. Defaults to the last column, the only target, or the ``graph_labels`` of a TU
+            set.
         labels: The CSV; its first column holds names of graphs, with or without file extension.
         smiles: The column of SMILES. Defaults to one of that name.
+        labeled: Whether labels are needed; if not, none of several targets need be chosen.
         unsafe_pickle: Whether to unpickle ``.pt`` files, which runs any code in them.
     """
     given = [Path(path) for path in paths]
@@ -87,10 +98,10 @@ def read_collection(
     (path,) = given
     if path.suffix == ".pt":
         _refuse("a .pt file", labels=labels)
-        return _pickled(path, unsafe_pickle, target)
+        return _pickled(path, unsafe_pickle, target, labeled)
     if (name := name_of(path)) is not None:
         _refuse("a TU set", labels=labels)
-        return _tu(path, name, target)
+        return _tu(path, name, target, labeled)
     if molecules:
         return _molecules(path, smiles, target)
     if path.is_dir() and not _graph_files(path):
@@ -209,7 +220,10 @@ def _labeled(
             f"choose one with --labels (labels=...)."
         )
     labels = tables[0] if labels is None and tables else labels
-    table = None if labels is None else read_labels(Path(labels), target)
+    targets: tuple[str, ...] = () if target is None else split_targets(target, ())
+    table = None
+    if labels is not None:
+        targets, table = read_labels(Path(labels), target)
 
     def items() -> Iterator[Item]:
         unused = set(table or ())
@@ -219,8 +233,8 @@ def _labeled(
                 key = name if name in table else short
                 label = table.get(key)
                 unused.discard(key)
-            elif target is not None and isinstance(graph, nx.Graph):
-                label = graph.graph.get(target)
+            elif targets and isinstance(graph, nx.Graph):
+                label = _label([graph.graph.get(each) for each in targets])
             yield name, graph, label
         if unused:
             some = ", ".join(sorted(unused)[:3])
@@ -233,15 +247,19 @@ def _labeled(
 
     kind = f"graph file{'s' * path.is_dir()} in {path.name}"
     kind += f", labels in {Path(labels).name}" if labels is not None else ""
-    return GraphCollection(kind, items)
+    return GraphCollection(kind, items, targets)
 
 
 def _molecules(path: Path, smiles: str | None, target: str | None) -> GraphCollection:
     """Return RDKit's molecules; None, with a warning, for rows without molecule or label."""
     table = read_table(path, smiles)
-    cells = [""] * len(table.molecules) if target is None else table.column(target)
-    there = [row for row, cell in enumerate(cells) if not is_gap(cell)]
-    labels = dict(zip(there, typed([cells[row] for row in there]), strict=True))
+    targets = () if target is None else split_targets(target, table.head)
+    cells = [table.column(each) for each in targets]
+    there = [
+        row for row, found in enumerate(zip(*cells, strict=True)) if not all(map(is_gap, found))
+    ]
+    known = join_labels([[column[row] for row in there] for column in cells]) if cells else []
+    labels = dict(zip(there, known, strict=True))
 
     def items() -> Iterator[Item]:
         left_out: dict[int, str] = {}
@@ -250,38 +268,50 @@ def _molecules(path: Path, smiles: str | None, target: str | None) -> GraphColle
             if isinstance(found, str):
                 left_out[row], found = found, None
             elif target is not None and row not in labels:
-                left_out[row], found = f"there is no {target}", None
+                left_out[row], found = f"there is no {' nor '.join(targets):.100}", None
             yield f"{path.name}:{row}", found, labels.get(row)
         warn(left_out, len(table.molecules))
 
-    return GraphCollection(f"molecules in {path.name}", items, table)
+    return GraphCollection(f"molecules in {path.name}", items, targets, table)
 
 
-def _tu(path: Path, name: str, target: str | None) -> GraphCollection:
+def _label(found: list[Any]) -> Any:
+    """Return the only label, or those of several targets; None if there is none."""
+    if len(found) == 1:
+        return found[0]
+    known = [None if is_gap(each) else each for each in found]
+    return None if known.count(None) == len(known) else known
+
+
+def _tu(path: Path, name: str, target: str | None, labeled: bool) -> GraphCollection:
+    targets = () if target is None else split_targets(target, ())
+
     def items() -> Iterator[Item]:
-        raw = parse(name, choose_targets(name, read_members(name, path), target))
-        column = _column(raw.targets.shape[1], target, f"{name}_graph_attributes.txt")
-        for i, (graph, label) in enumerate(
-            zip(split_raw(raw), raw.targets[:, column], strict=True)
-        ):
-            yield f"{name}:{i}", graph, label.item()
+        members = read_members(name, path)
+        raw = parse(name, choose_targets(name, members, target) if labeled else members)
+        where = f"{name}_graph_attributes.txt"
+        columns = _columns(raw.targets.shape[1], targets, where) if labeled else []
+        for i, (graph, row) in enumerate(zip(split_raw(raw), raw.targets.tolist(), strict=True)):
+            yield f"{name}:{i}", graph, _label([row[column] for column in columns])
 
-    return GraphCollection(f"the TU set {name}", items)
+    return GraphCollection(f"the TU set {name}", items, targets)
 
 
-def _column(width: int, target: str | None, where: str) -> int:
-    """Return the number of the column of a target: the only one, or the one asked for."""
-    if target is None and width == 1:
-        return 0
-    if target is None or not target.isdecimal() or int(target[:9]) >= width:
+def _columns(width: int, targets: tuple[str, ...], where: str) -> list[int]:
+    """Return the numbers of the columns of targets: the only one, or those asked for."""
+    if not targets and width == 1:
+        return [0]
+    wrong = [each for each in targets if not each.isdecimal() or int(each[:9]) >= width]
+    if wrong or not targets:
         raise FileError(
-            f"Expected the number of one of the {width} targets in {where}, from 0, got {target}; "
-            f"choose it with --target (target=...)."
+            f"Expected the number of one of the {width} targets in {where}, from 0, got "
+            f"{wrong[0] if wrong else None}; choose it with --target (target=...)."
         )
-    return int(target)
+    return [int(each) for each in targets]
 
 
-def _pickled(path: Path, allowed: bool, target: str | None) -> GraphCollection:
+def _pickled(path: Path, allowed: bool, target: str | None, labeled: bool) -> GraphCollection:
+    targets = () if target is None else split_targets(target, ())
     if not allowed:
         raise FileError(
             f"Expected --unsafe-pickle (unsafe_pickle=True) to read {path}: a .pt file is a "
@@ -302,7 +332,7 @@ def _pickled(path: Path, allowed: bool, target: str | None) -> GraphCollection:
             raise FileError(f"Expected a list of PyG Data in {path}, got {type(found).__name__}.")
         for i, graph in enumerate(graphs):
             y = torch.zeros(0) if graph.y is None else torch.as_tensor(graph.y).reshape(-1)
-            label = y[_column(len(y), target, "y")].item() if len(y) else None
-            yield f"{path.name}:{i}", graph, label
+            columns = _columns(len(y), targets, "y") if len(y) and labeled else []
+            yield f"{path.name}:{i}", graph, _label([y[each].item() for each in columns])
 
-    return GraphCollection(f"pickled graphs in {path.name}", items)
+    return GraphCollection(f"pickled graphs in {path.name}", items, targets)

@@ -11,10 +11,8 @@ import torch
 from torch import Tensor
 
 from mpsn.datasets._files import MAX_PARSED, check_file, open_file
-from mpsn.datasets._tables import read_rows
+from mpsn.datasets._tables import is_gap, read_rows
 from mpsn.errors import UNREADABLE, FileError, MissingPackageError, MPSNError, did_you_mean
-
-GAPS = ("", "na", "n/a", "nan", "none", "null")  # in lower case, as in pandas
 
 
 def load_rdkit(why: str = "read molecules") -> Any:
@@ -94,11 +92,6 @@ def holds_molecules(path: Path) -> bool:
             return False
         return "smiles" in first.translate(dict.fromkeys(map(ord, ',;"'), " ")).split()
     return name.suffix.lower() in (".smi", ".smiles", ".sdf", ".sd")
-
-
-def is_gap(cell: Any) -> bool:
-    """Return whether a cell of a table is empty."""
-    return cell is None or str(cell).strip().lower() in GAPS
 
 
 def _number(cell: Any, name: str) -> float:

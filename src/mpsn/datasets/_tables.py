@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import re
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from mpsn.datasets._files import MAX_PARSED, check_file, open_file
 from mpsn.errors import UNREADABLE, FileError, TooLargeError, did_you_mean
 
+GAPS = ("", "na", "n/a", "nan", "none", "null")  # in lower case, as in pandas
 MAX_LABEL = 1000  # characters: numpy gives every label of an array the room of the longest
 
 
@@ -29,8 +31,11 @@ def read_rows(path: Path, what: str = "a CSV of labels") -> list[list[str]]:
         raise FileError(f"Expected {what} at {path}, got {error}.") from error
 
 
-def read_labels(path: Path, target: str | None) -> dict[str, Any]:
-    """Return labels by name of graph, as numbers if all of them are."""
+def read_labels(path: Path, target: str | None) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the targets, and labels by name of graph, as numbers if all of them are.
+
+    The labels of several targets are lists, with None for gaps.
+    """
     rows = read_rows(path)
     if len(rows) < 2 or len(rows[0]) < 2:
         raise FileError(
@@ -38,13 +43,14 @@ def read_labels(path: Path, target: str | None) -> dict[str, Any]:
             f"got {len(rows)} lines."
         )
     head = rows[0]
-    if target is not None and target not in head[1:]:
-        raise FileError(
-            f"Expected a column {target!r} in {path}, got {', '.join(head[1:])}."
-            f"{did_you_mean(target, head[1:])}"
-        )
-    column = len(head) - 1 if target is None else head.index(target, 1)
-    out: dict[str, str] = {}
+    targets = (head[-1],) if target is None else split_targets(target, head[1:])
+    for name in targets:
+        if name not in head[1:]:
+            raise FileError(
+                f"Expected a column {name!r} in {path}, got {', '.join(head[1:])}."
+                f"{did_you_mean(name, head[1:])}"
+            )
+    out: dict[str, list[str]] = {}
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(head):
             raise FileError(
@@ -55,17 +61,47 @@ def read_labels(path: Path, target: str | None) -> dict[str, Any]:
                 f"Expected each graph once in {path}, got {row[0]!r:.60} again on line {number}; "
                 f"delete one of the lines."
             )
-        if not row[column].strip():
+        if len(targets) == 1 and not row[head.index(targets[0], 1)].strip():
             raise FileError(
                 f"Expected a label on line {number} of {path}, got an empty one; fill it in, or "
                 f"delete the line and its graph."
             )
-        out[row[0]] = row[column]
-    return dict(zip(out, typed(list(out.values())), strict=True))
+        out[row[0]] = row
+    columns = [[row[head.index(name, 1)] for row in out.values()] for name in targets]
+    return targets, dict(zip(out, join_labels(columns), strict=True))
+
+
+def split_targets(target: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the names of targets that commas separate, if there is none with that very name."""
+    words = [target] if target in known else [word.strip() for word in target.split(",")]
+    if len(set(words)) < len(words):
+        raise FileError(f"Expected each target once, got {target!r:.100}.")
+    return tuple(words)
+
+
+def join_labels(columns: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return a label for each row of a column of words; of several, a list, with None for gaps."""
+    if len(columns) == 1:
+        return typed(columns[0])
+    parts = []
+    for column in columns:
+        found = iter(typed([cell for cell in column if not is_gap(cell)]))
+        parts.append([None if is_gap(cell) else next(found) for cell in column])
+    rows = map(list, zip(*parts, strict=True))
+    return [row if any(cell is not None for cell in row) else None for row in rows]
+
+
+def is_gap(cell: Any) -> bool:
+    """Return whether a cell of a table is empty."""
+    return cell is None or str(cell).strip().lower() in GAPS
 
 
 def check_label(name: str, label: Any) -> None:
-    """Refuse labels that are neither classes nor numbers."""
+    """Refuse labels that are neither classes nor numbers, nor lists of them."""
+    if isinstance(label, list):
+        for part in label:
+            check_label(name, part)
+        return
     right = label is None or isinstance(label, (bool, float, int, str))
     if isinstance(label, str):
         right = bool(label.strip()) and len(label) <= MAX_LABEL
@@ -79,7 +115,7 @@ def check_label(name: str, label: Any) -> None:
         )
 
 
-def typed(words: list[str]) -> list[Any]:
+def typed(words: Sequence[str]) -> list[Any]:
     """Return labels as integers or floats if all of them are, else as strings."""
     if all(re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", word) for word in words):
         return [int(word) for word in words]

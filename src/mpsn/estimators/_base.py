@@ -1,6 +1,5 @@
 """What the classifier and the regressor of graphs have in common."""
 
-import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -17,26 +16,31 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes._saving import to_parts
+from mpsn.complexes.complex import Complex
+from mpsn.datasets._molecules import parse_molecule
 from mpsn.errors import FileError, GraphError
 from mpsn.estimators._ensemble import Ensemble
-from mpsn.estimators._explain import Explanation, Units, explain
+from mpsn.estimators._explain import Explanation, explain
 from mpsn.estimators._features import Encoding, Wanted
-from mpsn.estimators._given import Notes
+from mpsn.estimators._given import Notes, means_molecule
 from mpsn.estimators._inputs import (
     Prepared,
     check_many,
     chunks,
+    growth,
+    largest,
     prepare,
     say,
     targets_of,
     vertex_names,
 )
 from mpsn.estimators._kernel import blend, find_colors
-from mpsn.estimators._progress import Resume
+from mpsn.estimators._progress import Resume, fit_key
 from mpsn.estimators._restore import learned_by, restore
 from mpsn.estimators._saving import load_estimator, save_estimator
 from mpsn.estimators._summary import summary
-from mpsn.estimators._targets import Targets
+from mpsn.estimators._targets import Classes, Numbers, Targets, compare
+from mpsn.estimators._tasks import Weights, known
 from mpsn.estimators._threads import SerialBLAS, serially
 from mpsn.estimators._trainer import (
     Forward,
@@ -55,6 +59,10 @@ class Simplicial(BaseEstimator):
     """A trained network on lifted graphs; subclasses define the targets."""
 
     model_: Ensemble
+    targets_: Targets
+    scores_: dict[str, float]
+    task_scores_: dict[str, dict[str, float]]
+    class_weight: Weights = None
 
     def __init__(
         self,
@@ -98,28 +106,8 @@ class Simplicial(BaseEstimator):
         self.verbose = verbose
 
     @abstractmethod
-    def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, Tensor | None]:
-        """Return what the targets are, and each as a number to train on, and as a class."""
-
-    @abstractmethod
-    def _loss(self, y: Tensor) -> Any:
-        """Return the loss to train with."""
-
-    @abstractmethod
-    def _score(self, outputs: Tensor, y: Tensor) -> float:
-        """Return how good outputs are: accuracy or R²."""
-
-    def _weights(self, y: Tensor) -> dict[int, float] | None:
-        """Return the weights of classes by number, if any."""
-        return None
-
-    @abstractmethod
-    def _target(self, rows: Tensor, target: object) -> tuple[int, str, str | None, float | None]:
-        """Return the number and name of the output to explain, the runner-up, and the margin."""
-
-    @abstractmethod
-    def _units(self, output: int) -> Units:
-        """Return the function from outputs (C, G) to numbers (C,) in the user's units."""
+    def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:
+        """Return what the targets are, with the names of several."""
 
     @abstractmethod
     def _adopt(self, targets: Targets) -> None:
@@ -130,6 +118,7 @@ class Simplicial(BaseEstimator):
         graphs: Iterable[object],
         y: ArrayLike | None = None,
         *,
+        tasks: Sequence[str] = (),
         resume: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Lift the graphs and train.
@@ -139,8 +128,10 @@ class Simplicial(BaseEstimator):
         Args:
             graphs: A list of networkx graphs, PyG ``Data``, complexes, paths of graph files, or
                 molecules: SMILES, or RDKit's.
-            y: A target for each. Defaults to those the graphs themselves have (``y`` of PyG
-                ``Data`` and of complexes).
+            y: A target for each, or a row of several, of which those not known are NaN; graphs
+                without any are left out. Defaults to those the graphs themselves have (``y`` of
+                PyG ``Data`` and of complexes).
+            tasks: Names of several targets. Defaults to the columns of a data frame ``y``.
             resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit
                 goes on from there if it was killed. Defaults to none.
         """
@@ -154,14 +145,22 @@ class Simplicial(BaseEstimator):
                 f"Expected graphs and as many targets y, got {len(graphs)} graphs and "
                 f"{len(targets)} targets."
             )
-        self.targets_, numbers, classes = self._learn(targets)
-        notes = Notes()
+        self.targets_ = self._learn(targets, list(tasks) or list(getattr(y, "columns", ())))
+        numbers, notes = self.targets_.encode(targets), Notes()
+        there = known(numbers).reshape(len(numbers), -1).any(dim=1)
+        if left := int((~there).sum()):
+            notes["graphs", "none of their targets is known"] += left
+            graphs, numbers = [graphs[i] for i in there.nonzero()[:, 0].tolist()], numbers[there]
+        classes = numbers if isinstance(self.targets_, Classes) else None
         data, self.features_ = serially(self._prepare, graphs, wanted=self.features, notes=notes)
         say(notes)
         self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
+        self.largest_ = largest(data.union)
         if resume is not None:
-            trainer.resume = Resume(Path(resume), self._key(data, numbers, trainer.seed))
+            settings = {**self.get_params(), "random_state": trainer.seed, "targets": self.targets_}
+            parts = [*to_parts(data.union.to("cpu")).values(), numbers]
+            trainer.resume = Resume(Path(resume), fit_key(settings, parts))
         here, y_here = data.to(trainer.device), numbers.to(trainer.device)
         members = (
             []
@@ -169,7 +168,7 @@ class Simplicial(BaseEstimator):
             else trainer.train(
                 lambda: SIN(self._config()),
                 forward_on(here),
-                self._loss(y_here),
+                self.targets_.loss(self.class_weight, trainer.device),
                 y_here,
                 classes,
                 self.members,
@@ -189,14 +188,6 @@ class Simplicial(BaseEstimator):
     ) -> Prepared:
         lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
         return prepare(graphs, self.max_dim, encoding, lift=lift, **more)
-
-    def _key(self, data: ComplexDataset, y: Tensor, seed: int) -> str:
-        """Return what differs when data, or settings that matter for the result, do."""
-        settings = {**self.get_params(), "random_state": seed, "verbose": 0, "device": 0}
-        found = hashlib.sha256(repr([sorted(settings.items()), self.targets_]).encode())
-        for part in (*to_parts(data.union.to("cpu")).values(), y):
-            found.update(part.numpy().tobytes())
-        return found.hexdigest()
 
     def _blend(
         self,
@@ -222,16 +213,18 @@ class Simplicial(BaseEstimator):
                 K, start = data.union.to("cpu"), torch.tensor(self.features_.categories)
                 kernel = find_colors(K, self.max_dim, self.targets_.width, start)
                 table = kernel.table(K)
-                found = blend(kernel, table, y, splits, rows, self._loss(y), self._weights(y))
-            held["SWL kernel"] = found.held
-            self.model_ = Ensemble(networks, found.kernel, found.share)
-        self.scores_: dict[str, float] = {}
+                weights = self.targets_.weigh(self.class_weight)
+                loss = self.targets_.loss(self.class_weight, y.device)
+                mixed = blend(kernel, table, y, splits, rows, loss, weights)
+            held["SWL kernel"] = mixed.held
+            self.model_ = Ensemble(networks, mixed.kernel, mixed.share)
+        self.scores_, self.task_scores_ = {}, {}
         truth = torch.cat([y[split.held] for split in splits])
-        if len(truth) > 1:
-            mixed = self.model_.mix(held.get("networks"), held.get("SWL kernel"))
-            prior = torch.tensor(self.targets_.prior).expand(len(truth), -1)
-            both = {"this model": mixed, **held, self.targets_.guess: prior}
-            self.scores_ = {name: self._score(row, truth) for name, row in both.items()}
+        if known(truth).sum() > 1:
+            whole = self.model_.mix(held.get("networks"), held.get("SWL kernel"))
+            self.scores_, self.task_scores_ = compare(
+                self.targets_, {"this model": whole, **held}, truth
+            )
 
     def _config(self) -> SINConfig:
         widths = self.features_.widths
@@ -261,9 +254,19 @@ class Simplicial(BaseEstimator):
             data = self._prepare(chunk, self.features_, notes=notes)[0].to(where)
             everything = torch.arange(len(chunk), device=where)
             found = outputs(self.model_, forward_on(data), everything, self.batch_size)
-            rows.append(found.cpu().numpy())
+            rows.append(self._bound(found, data.union, notes))
         say(notes)
         return np.concatenate(rows)
+
+    def _bound(self, rows: Tensor, K: Complex, notes: Notes) -> NDArray[np.float32]:
+        """Return outputs for complexes; numbers that are far from all in the fit are bounded."""
+        found = rows.cpu().numpy()
+        if not isinstance(self.targets_, Numbers):
+            return found
+        kept = self.targets_.bound(found, growth(K, self.largest_))
+        if many := int((kept != found).sum()):
+            notes["predictions", "far beyond the targets in the fit; kept within a bound"] += many
+        return kept
 
     def explain(
         self,
@@ -277,8 +280,8 @@ class Simplicial(BaseEstimator):
 
         Args:
             graph: A graph of any kind that :meth:`predict` takes.
-            target: The class, or the number of the output, to explain. Defaults to the class
-                predicted, or output 0.
+            target: The class to explain, or, of several targets or tasks, the name or number of
+                one. Defaults to the class predicted, or the first target.
             method: ``"gradient"`` for gradient times input (of the kernel: the weights of colors),
                 which is fast; for a class, that of its log-odds, times the mean slope of the
                 probability from even odds on. ``"leave_out"`` for how much the prediction falls
@@ -295,11 +298,13 @@ class Simplicial(BaseEstimator):
         K = K.to(where)
         with torch.no_grad():
             rows = self.model_(K)
-        output, name, runner_up, margin = self._target(rows, target)
-        units = self._units(output)
+        output, name, runner_up, margin = self.targets_.explained(rows, target)
+        units = self.targets_.units(output)
         parts, features = explain(self.model_, K, units, self.features_.names, method)
-        value = float(units(rows))
-        return Explanation(K.to("cpu"), parts, features, name, value, runner_up, margin, method)
+        value = float(units(torch.from_numpy(self._bound(rows, K, Notes()))))
+        drawn = parse_molecule(graph) if means_molecule(graph) else None
+        said = (name, value, runner_up, margin, method, drawn)
+        return Explanation(K.to("cpu"), parts, features, *said)
 
     def summary(self) -> str:
         """Return a description of the data, the network and its training."""

@@ -1,9 +1,9 @@
 """Which cells contribute to a prediction."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
@@ -11,13 +11,14 @@ from torch import Tensor
 from mpsn.complexes import collate
 from mpsn.complexes.complex import Complex
 from mpsn.errors import MPSNError, visible
+from mpsn.estimators._draw_molecule import draw_molecule
 from mpsn.estimators._ensemble import Ensemble
+from mpsn.estimators._targets import Units
 from mpsn.estimators._trainer import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Units = Callable[[Tensor], Tensor]
 MAX_CELLS = 1 << 20  # in a batch of complexes with one cell left out
 
 
@@ -36,6 +37,7 @@ class Explanation:
         runner_up: The most probable other class, None for numbers.
         margin: By how much the class is more probable than that, None for numbers.
         method: The method of attribution.
+        molecule: RDKit's molecule, None for other graphs.
     """
 
     complex: Complex
@@ -46,6 +48,7 @@ class Explanation:
     runner_up: str | None
     margin: float | None
     method: str
+    molecule: Any = None
 
     def __str__(self) -> str:
         if self.margin is None:
@@ -54,6 +57,11 @@ class Explanation:
             f"{self.target}, probability {self.output:.3f}, {abs(self.margin):.3f} "
             f"{'ahead of' if self.margin >= 0 else 'behind'} {self.runner_up}"
         )
+
+    @property
+    def unit(self) -> str:
+        """What contributions are parts of: a number or a probability."""
+        return "number" if self.margin is None else "probability"
 
     @property
     def by_dimension(self) -> list[float]:
@@ -82,10 +90,28 @@ class Explanation:
         from mpsn.plotting import draw_complex
 
         ax = draw_complex(self.complex, ax, values=self.contributions)
-        unit = "number" if self.margin is None else "probability"
-        ax.figure.axes[-1].set_ylabel(f"contribution to the {unit}")
+        ax.figure.axes[-1].set_ylabel(f"contribution to the {self.unit}")
         ax.set_title(visible(self))
         return ax
+
+    def draw_molecule(self, kind: Literal["svg", "png"] = "svg") -> bytes:
+        """Draw the molecule by RDKit, its atoms, bonds and rings in the colors of :meth:`draw`.
+
+        Below are the prediction and the scale. Notebooks show explanations of molecules this way.
+
+        Returns:
+            The content of a file: SVG, or PNG.
+        """
+        if self.molecule is None:
+            raise MPSNError(
+                "Expected an explanation of a molecule, given as SMILES or of RDKit, got one of "
+                "another graph; use draw()."
+            )
+        found = (self.molecule, self.complex, self.contributions, visible(self), self.unit)
+        return draw_molecule(*found, kind)
+
+    def _repr_svg_(self) -> str | None:
+        return None if self.molecule is None else self.draw_molecule().decode("latin-1")
 
 
 def explain(

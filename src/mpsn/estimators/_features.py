@@ -17,7 +17,7 @@ Wanted = str | Sequence[str] | Mapping[str, Kind]
 
 MAX_WIDTH = 1 << 16  # of the features of a cell
 MAX_DEGREES = 128  # different degrees up to which they are one-hot encoded
-STRUCTURE = ("constant", "degree", "out_degree", "both_ways", "multiplicity")
+STRUCTURE = ("constant", "degree", "out_degree", "both_ways", "multiplicity", "ring_size")
 CELLS = ("vertices", "edges")
 
 
@@ -32,8 +32,9 @@ class Encoding:
 
     All attributes are used, see :class:`Column`, and beside them the structure: the degree of a
     vertex, one-hot for up to 128 different ones; out-degrees, and whether edges go both ways, where
-    edges have directions; the multiplicity of edges, where there are multiple ones. Higher
-    simplices have the means of their vertices' features, and then their own.
+    edges have directions; the multiplicity of edges, where there are multiple ones; the sizes of
+    rings, one-hot, where they differ. Edges and higher cells have the means of their vertices'
+    features, and then their own.
 
     Attributes:
         columns: How each column of values of the k-cells becomes features, for each k.
@@ -113,7 +114,8 @@ class Encoding:
                     )
                 what = f"{column.name!r} of {cells(k)}"
                 parts.append(column.encode(values, what, notes))
-            for what in attributes(k, table) if rows and self.seen else ():
+            own = (name for name in table if name not in STRUCTURE)
+            for what in attributes(k, own) if rows and self.seen else ():
                 if what not in self.seen:
                     notes[f"values of {what}", "the fit had no such attribute"] += rows
             x = torch.from_numpy(np.concatenate(parts, axis=1)).float()
@@ -142,7 +144,8 @@ def find_encoding(
     kinds = _asked(wanted, given)
     every = wanted == "auto" or isinstance(wanted, Mapping)
     many = len(np.unique(given.columns[0]["degree"])) > MAX_DEGREES
-    adds = {"constant": many, "degree": True, "multiplicity": given.parallel > 0}
+    adds = {"constant": many, "degree": True, "ring_size": True}
+    adds["multiplicity"] = given.parallel > 0
     adds |= dict.fromkeys(("out_degree", "both_ways"), given.one_way > 0)
     columns: list[tuple[Column, ...]] = []
     constant = []
@@ -158,7 +161,8 @@ def find_encoding(
                 continue
             if derived:
                 needed = needed or name in ("degree", "constant")
-                kind = kind or ("number" if many or name != "degree" else "category")
+                few = name == "ring_size" or (name == "degree" and not many)
+                kind = kind or ("category" if few else "number")
             found = learn(name, values, what, kind, needed)
             if isinstance(found, Column):
                 own.append(replace(found, nearest=derived and bool(found.kinds)))

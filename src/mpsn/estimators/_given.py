@@ -57,7 +57,7 @@ class Tables(NamedTuple):
 
 def read(graph: object, notes: Notes) -> Read:
     """Read a graph or complex; a path is opened, and other words are SMILES of a molecule."""
-    if is_molecule(graph) or (isinstance(graph, str) and not _is_path(graph)):
+    if means_molecule(graph):
         graph = molecule_graph(graph)
     if isinstance(graph, (str, os.PathLike)):
         found = list(iter_graphs(graph))
@@ -100,9 +100,11 @@ def read(graph: object, notes: Notes) -> Read:
     return Read(plain, [vertices, edges], ends, ways)
 
 
-def _is_path(word: str) -> bool:
-    """Return whether there is such a file, or a missing one could be meant, and not SMILES."""
-    return os.path.exists(word) or graph_suffix(Path(word)) is not None  # noqa: PTH110 (of any length)
+def means_molecule(graph: object) -> bool:
+    """Return whether a graph is RDKit's, or SMILES: a word that does not look like a file."""
+    if not isinstance(graph, str):
+        return is_molecule(graph)
+    return not os.path.exists(graph) and graph_suffix(Path(graph)) is None  # noqa: PTH110 (of any length)
 
 
 def name(k: int) -> str:
@@ -154,7 +156,8 @@ def tables(union: Complex, graphs: Sequence[Read], directed: bool | None, notes:
         "out_degree": torch.bincount(torch.cat(starts), minlength=n),
     }
     listings = {"both_ways": (~one_way).long()[edge], "multiplicity": multiplicity[edge]}
-    for given, structure in zip(columns, (vertices, listings), strict=False):
+    rings = {"ring_size": union.incidence(2).offsets.diff()} if union.dim > 1 else {}
+    for given, structure in zip(columns, (vertices, listings, rings), strict=False):
         for key, values in structure.items():
             given.setdefault(key, values.numpy())
     return Tables(columns, lacking, edge, int(one_way.sum()), int((multiplicity > 1).sum()))

@@ -66,6 +66,18 @@ def prepare(
     return ComplexDataset(bare.replace(x=own)), encoding
 
 
+def largest(K: Complex) -> tuple[int, ...]:
+    """Return the largest number of cells of a complex of a union, per dimension."""
+    return tuple(int(K.ptr(k).diff().max()) for k in range(len(K.counts)))
+
+
+def growth(K: Complex, most: Sequence[int]) -> NDArray[np.float64]:
+    """Return how many times more cells each complex has than any of a fit, (C,), at least 1."""
+    sizes = zip(range(len(K.counts)), most, strict=False)
+    times = [K.ptr(k).diff().cpu().numpy() / max(many, 1) for k, many in sizes]
+    return np.maximum(1.0, np.max(times, axis=0)) if times else np.ones(K.num_complexes)
+
+
 def say(notes: Notes) -> None:
     """Warn about everything that was left out."""
     for line in lines(notes):
@@ -117,16 +129,16 @@ def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:
 
 
 def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
-    """Return the targets that PyG data and complexes carry."""
-    found = []
+    """Return the targets that PyG data and complexes carry: (n,), or (n, targets) of several."""
+    found: list[list[float]] = []
     for i, graph in enumerate(graphs):
         y = getattr(graph, "y", None)
         row = None if y is None else torch.as_tensor(y).reshape(-1)
-        if row is None or len(row) != 1:
+        if row is None or not len(row) or (found and len(row) != len(found[0])):
             kind = "a complex" if isinstance(graph, Complex) else type(graph).__name__
             raise GraphError(
-                f"Expected targets y, or graphs with one target each, got {kind} without at index "
-                f"{i}; pass y."
+                f"Expected targets y, or graphs with as many targets each, got {kind} with "
+                f"{0 if row is None else len(row)} at index {i}; pass y."
             )
-        found.append(row.item())
-    return np.array(found)
+        found.append(row.tolist())
+    return np.array(found).squeeze(1) if found and len(found[0]) == 1 else np.array(found)

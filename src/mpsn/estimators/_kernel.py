@@ -15,6 +15,7 @@ from torch import Tensor
 from mpsn.complexes._convert import union_of
 from mpsn.complexes.complex import Complex
 from mpsn.errors import FileError
+from mpsn.estimators._tasks import known
 from mpsn.nn.readout import pool
 from mpsn.wl import Palette, swl
 
@@ -125,23 +126,44 @@ def find_colors(K: Complex, max_dim: int, out_channels: int, start: Tensor) -> C
 
 
 def fit_weights(
-    table: Any, y: NDArray[Any], width: int, cost: float, class_weight: Any = None
+    table: Any, y: Tensor, width: int, cost: float, class_weight: NDArray[Any] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Fit weights (columns, G) and bias (G,) to classes 0, 1, ... or to rows of numbers."""
+    """Fit weights (columns, G) and bias (G,): to classes 0, 1, ..., or to rows of targets.
+
+    Those, numbers or labels of tasks, may have gaps; each is fitted where it is known.
+    """
     scale = np.maximum(table.max(axis=0).toarray().reshape(-1), 1.0)
-    X = table @ scipy.sparse.diags_array(1 / scale)
-    if y.ndim == 2:
-        ridge = Ridge(alpha=0.1 / cost).fit(X, y)
-        weight, bias = ridge.coef_.reshape(width, -1), np.reshape(ridge.intercept_, -1)
-    else:
-        model = LogisticRegression(C=cost, max_iter=1000, class_weight=class_weight)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y)
-        weight, bias = np.zeros((width, X.shape[1])), np.full(width, -20.0)
+    X, targets = table @ scipy.sparse.diags_array(1 / scale), y.numpy()
+    weight, bias = np.zeros((width, X.shape[1])), np.zeros(width)
+    if y.ndim == 1:
+        model = _logistic(X, targets, cost, class_weight)
+        bias[:] = -20.0
         at, sign = model.classes_, np.array([[-0.5], [0.5]]) if len(model.classes_) == 2 else 1.0
         weight[at], bias[at] = model.coef_ * sign, (model.intercept_[:, None] * sign)[:, 0]
+    else:
+        there = known(y).numpy().T  # (G, n)
+        for rows in np.unique(there, axis=0):  # targets with the same gaps are fitted together
+            at = np.flatnonzero((there == rows).all(axis=1))
+            if rows.any() and y.is_floating_point():
+                ridge = Ridge(alpha=0.1 / cost).fit(X[rows], targets[np.ix_(rows, at)])
+                weight[at], bias[at] = ridge.coef_.reshape(len(at), -1), ridge.intercept_
+            for task in at if rows.any() and not y.is_floating_point() else ():
+                labels = targets[rows, task]
+                if 0 < labels.sum() < len(labels):
+                    each = None if class_weight is None else class_weight[task]
+                    model = _logistic(X[rows], labels, cost, each)
+                    weight[task], bias[task] = model.coef_[0], model.intercept_[0]
+                else:  # the log-odds of Laplace's rule
+                    bias[task] = np.log((1 + labels.sum()) / (1 + len(labels) - labels.sum()))
     return torch.from_numpy((weight / scale).T).float(), torch.from_numpy(bias).float()
+
+
+def _logistic(X: Any, y: NDArray[Any], cost: float, class_weight: NDArray[Any] | None) -> Any:
+    named = None if class_weight is None else dict(enumerate(class_weight.tolist()))
+    model = LogisticRegression(C=cost, max_iter=1000, class_weight=named)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
 
 
 class Blend(NamedTuple):
@@ -159,7 +181,7 @@ def blend(
     splits: Sequence[tuple[Any, Any]],
     networks: Sequence[Tensor],
     loss: Callable[[Tensor, Tensor], Tensor],
-    class_weight: Any,
+    class_weight: NDArray[Any] | None,
 ) -> Blend:
     """Fit a kernel; choose its cost, and its share, by the loss on samples held out.
 
@@ -171,19 +193,19 @@ def blend(
         networks: The outputs for those held out of a network that was trained on the others; none
             for the kernel alone.
         loss: The loss.
-        class_weight: Weights of classes, by number.
+        class_weight: Weights of classes, (classes,) or (tasks, 2), if any.
 
     Returns:
         The kernel fitted to all samples, its share, and its outputs for those held out.
     """
-    numbers, width = y.numpy(), kernel.weight.shape[1]
+    width = kernel.weight.shape[1]
     splits = [(used.numpy(), held.numpy()) for used, held in splits]
     targets = torch.cat([y[held] for _, held in splits])
     found: list[tuple[float, float, float, Tensor]] = []
     for cost in COSTS if len(targets) else ():
         parts = []
         for used, held in splits:
-            weight, bias = fit_weights(table[used], numbers[used], width, cost, class_weight)
+            weight, bias = fit_weights(table[used], y[used], width, cost, class_weight)
             parts.append(torch.from_numpy(table[held] @ weight.double().numpy()).float() + bias)
         rows = torch.cat(parts)
         for share in SHARES if networks else (1.0,):
@@ -191,5 +213,5 @@ def blend(
             found.append((float(loss(mixed, targets)), cost, share, rows))
     best = min(found, key=lambda one: one[0]) if found else None
     _, cost, share, held = best or (0.0, COSTS[0], 0.5 if networks else 1.0, y[:0])
-    kernel.weight, kernel.bias = fit_weights(table, numbers, width, cost, class_weight)
+    kernel.weight, kernel.bias = fit_weights(table, y, width, cost, class_weight)
     return Blend(kernel, share, held)

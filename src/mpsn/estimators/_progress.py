@@ -1,9 +1,10 @@
 """Checkpoints of training: what a fit that was killed goes on from."""
 
+import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -95,3 +96,12 @@ class Progress:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise FileError(f"{damaged(self.path, error)} Or remove it to start anew.") from error
         return losses, bool(state.get("finished"))
+
+
+def fit_key(settings: dict[str, Any], data: Iterable[Tensor]) -> str:
+    """Return what differs when data, or settings that matter for the result, do."""
+    settings = {**settings, "verbose": 0, "device": 0}
+    found = hashlib.sha256(repr(sorted(settings.items())).encode())
+    for part in data:
+        found.update(part.numpy().tobytes())
+    return found.hexdigest()

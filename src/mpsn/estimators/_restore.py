@@ -1,6 +1,6 @@
 """What a model of graphs has learned, to a file and back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import torch
@@ -32,6 +32,8 @@ class Learned:
     targets: Targets
     scores: dict[str, float]
     share: float
+    task_scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    largest: tuple[int, ...] = ()
 
 
 def learned_by(model: Any) -> Learned:
@@ -45,6 +47,8 @@ def learned_by(model: Any) -> Learned:
         model.targets_,
         model.scores_,
         model.model_.share,
+        model.task_scores_,
+        model.largest_,
     )
 
 
@@ -65,7 +69,9 @@ def restore(out: E, learned: dict[str, Any], tensors: dict[str, Tensor]) -> E:
         raise FileError(f"expected features of dimensions 0 to {out.max_dim}")
     out.n_features_in_ = out.features_.widths[0]
     out.n_graphs_, out.counts_, out.n_validation_ = state.graphs, state.counts, state.validation
-    out.scores_, width = state.scores, out.targets_.width
+    out.scores_, out.task_scores_ = state.scores, state.task_scores
+    out.largest_ = state.largest
+    width = out.targets_.width
     parts = {name: t for name, t in tensors.items() if name.startswith("kernel.")}
     kernel = ColorSum(out.max_dim, {name[7:]: t for name, t in parts.items()}) if parts else None
     if (kernel is None) != (state.share == 0) or (kernel and kernel.bias.shape != (width,)):

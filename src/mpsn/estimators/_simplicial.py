@@ -1,22 +1,20 @@
 """Classify and regress graphs by message passing on their clique complexes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.utils.class_weight import compute_class_weight
-from torch import Tensor
+from sklearn.metrics import accuracy_score, r2_score
 
 from mpsn.errors import FileError, MPSNError
 from mpsn.estimators._base import Simplicial
-from mpsn.estimators._explain import Units
 from mpsn.estimators._features import Wanted
-from mpsn.estimators._targets import Classes, Numbers, Targets
-from mpsn.estimators._trainer import NUMBERS, learn_classes
+from mpsn.estimators._targets import Classes, Labels, Numbers, Targets
+from mpsn.estimators._tasks import Weights, as_table, by_task
+from mpsn.estimators._trainer import NUMBERS
 from mpsn.lifting._named import Lift
 
 
@@ -29,6 +27,10 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     share is chosen by the same loss. ``scores_`` says how good they are. The same ``random_state``
     gives the same model on the same CPU, whatever the number of threads; on a GPU, the same up to
     rounding.
+
+    Several tasks of two classes each are learned together: ``y`` is (graphs, tasks) of 0, 1, and
+    NaN where it is not known, which counts neither in training nor in scores. Then ``predict`` and
+    ``predict_proba``, of 1, are (graphs, tasks), and ``score`` is the mean accuracy of the tasks.
 
     Args:
         lift: The cells: ``"cliques"``; ``"rings"``, chordless cycles as 2-cells;
@@ -61,11 +63,12 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         verbose: Whether to show a progress bar.
 
     Attributes:
-        classes_: The classes, sorted.
+        classes_: The classes, sorted; of several tasks, a list of them.
         features_: How features are made, and what was left out.
         model_: The networks and the kernel, as one module.
         scores_: Accuracy on the graphs held out, also of networks, kernel and majority class alone.
             Training has used them to stop and to mix, so that other graphs may fare worse.
+        task_scores_: The same for each of several tasks, by name.
         histories_: Losses of each network, epoch by epoch.
 
     Example:
@@ -75,7 +78,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         array(['thick'], dtype='<U5')
     """
 
-    class_weight: str | Mapping[Any, float] | None
+    class_weight: Weights
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         learning_rate: float = 0.01,
         patience: int = 10,
         validation: float = 0.1,
-        class_weight: str | Mapping[Any, float] | None = None,
+        class_weight: Weights = None,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
@@ -104,18 +107,13 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         for name in self._get_param_names():
             setattr(self, name, given[name])
 
-    def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, Tensor]:
-        self.classes_, numbers = learn_classes(y)
-        self._check_weights()
-        sizes = tuple(np.bincount(numbers).tolist())
-        found = torch.from_numpy(numbers)
-        return Classes(tuple(self.classes_.tolist()), sizes), found, found
-
-    def _check_weights(self) -> None:
+    def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:
+        several = y.ndim == 2 and y.shape[1] > 1
+        targets = Labels.learn(y, tasks) if several else Classes.learn(y)
         given = self.class_weight
         right = given is None or (isinstance(given, str) and given == "balanced")
         if isinstance(given, Mapping):
-            right = set(given) <= set(self.classes_.tolist()) and all(
+            right = set(given) <= set(targets.classes) and all(
                 isinstance(weight, NUMBERS) and 0 < weight < np.inf for weight in given.values()
             )
         if not right:
@@ -123,71 +121,57 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
                 f"Expected class_weight as 'balanced', None, or a dictionary from classes in y to "
                 f"finite weights above 0, got {given!r:.100}."
             )
+        self._set_classes(targets)
+        return targets
 
-    def _weights(self, y: Tensor) -> dict[int, float] | None:
-        if self.class_weight is None:
-            return None
-        names = self.classes_[y.cpu().numpy()]
-        found = compute_class_weight(self.class_weight, classes=self.classes_, y=names)
-        return dict(enumerate(found.tolist()))
-
-    def _loss(self, y: Tensor) -> Any:
-        found = self._weights(y)
-        if found is None:
-            return torch.nn.CrossEntropyLoss()
-        return torch.nn.CrossEntropyLoss(torch.tensor(list(found.values()), device=y.device))
-
-    def _score(self, outputs: Tensor, y: Tensor) -> float:
-        return float((outputs.argmax(dim=1) == y).double().mean())
-
-    def predict_proba(self, graphs: Iterable[object]) -> NDArray[np.float32]:
-        """Return probabilities (graphs, classes), in the order of ``classes_``."""
-        logits = torch.from_numpy(self._outputs(graphs))
-        return np.asarray(logits.softmax(dim=1).numpy())
-
-    def predict(self, graphs: Iterable[object]) -> NDArray[Any]:
-        """Return the most probable class of each graph."""
-        best = self._outputs(graphs).argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    def _target(self, rows: Tensor, target: object) -> tuple[int, str, str | None, float | None]:
-        chances = rows.softmax(dim=1)[0]
-        name = self.classes_[int(chances.argmax())] if target is None else target
-        where = np.flatnonzero(self.classes_ == name)
-        if len(where) != 1:
-            known = ", ".join(map(str, self.classes_))
-            raise MPSNError(f"Expected a class among {known}, got {name!r}.")
-        output = int(where[0])
-        others = chances.clone()
-        others[output] = -1.0
-        margin = float(chances[output] - others.max())
-        return output, str(name), str(self.classes_[int(others.argmax())]), margin
-
-    def _units(self, output: int) -> Units:
-        def chance(rows: Tensor) -> Tensor:
-            """Return probabilities; their slope is the mean one from even odds, never near 0."""
-            others = torch.cat([rows[:, :output], rows[:, output + 1 :]], dim=1)
-            odds = rows[:, output] - others.logsumexp(dim=1)
-            found, fixed = rows.softmax(dim=1)[:, output].detach(), odds.detach()
-            slope = torch.where(fixed.abs() < 1e-3, 0.25, (found - 0.5) / fixed)
-            return found + slope * (odds - fixed)
-
-        return chance
+    def _set_classes(self, targets: Classes | Labels) -> None:
+        one = np.array(targets.classes)
+        self.classes_: Any = one if targets.flat else [one] * targets.width
 
     def _adopt(self, targets: Targets) -> None:
-        if not isinstance(targets, Classes):
+        if isinstance(targets, Numbers):
             raise FileError("expected classes")
-        self.classes_ = np.array(targets.classes)
+        self._set_classes(targets)
         if isinstance(self.class_weight, dict):  # JSON made words of its keys
             known = {str(name): name for name in targets.classes}
             self.class_weight = {known.get(k, k): w for k, w in self.class_weight.items()}
+
+    def predict_proba(self, graphs: Iterable[object]) -> NDArray[np.float32]:
+        """Return probabilities (graphs, classes), in the order of ``classes_``.
+
+        Of several tasks, (graphs, tasks): the probabilities of 1.
+        """
+        logits = torch.from_numpy(self._outputs(graphs))
+        several = isinstance(self.targets_, Labels)
+        return np.asarray((logits.sigmoid() if several else logits.softmax(dim=1)).numpy())
+
+    def predict(self, graphs: Iterable[object]) -> NDArray[Any]:
+        """Return the most probable class of each graph; of several tasks, (graphs, tasks)."""
+        outputs = self._outputs(graphs)
+        if isinstance(self.targets_, Labels):
+            return np.asarray(outputs > 0, dtype=np.int64)
+        return np.asarray(self.classes_[outputs.argmax(axis=1)])
+
+    def score(
+        self, graphs: Iterable[object], y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the accuracy; the mean over several tasks, each where its labels are known."""
+        if not isinstance(self.targets_, Labels):
+            return float(super().score(graphs, y, sample_weight))
+        truth, found = self.targets_.encode(y), torch.from_numpy(self.predict(graphs))
+        return float(np.nanmean(by_task(accuracy_score, truth, found, sample_weight)))
 
 
 class SimplicialRegressor(RegressorMixin, Simplicial):
     """Predict numbers for graphs by a simplicial isomorphism network on their clique complexes.
 
     Arguments as for :class:`SimplicialClassifier`, without ``class_weight``; ``dropout`` defaults
-    to 0. Targets are one number per graph, or a row of numbers; they are standardized for training.
+    to 0. Targets are one number per graph, or a row of numbers, of which those that are not known
+    are NaN; each target is standardized for training, and ``score`` is the mean of their R².
+
+    Predictions stay within the range of the targets in the fit and a tenth more on either side. For
+    a graph with more cells of some dimension than all in the fit, the range grows in proportion,
+    as targets that count something do. Predictions that this changes are warned about.
 
     Example:
         >>> graphs = [nx.gnp_random_graph(10, 0.3, seed=i) for i in range(40)]
@@ -199,46 +183,23 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
 
     targets_: Numbers
 
-    def _learn(self, y: NDArray[Any]) -> tuple[Targets, Tensor, None]:
-        try:
-            numbers = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise MPSNError(f"Expected numbers as targets y, got {error}.") from error
-        if numbers.ndim not in (1, 2) or not np.isfinite(numbers).all():
-            raise MPSNError(
-                f"Expected finite targets y, a number or row per graph, got shape {numbers.shape}"
-                f"{'' if np.isfinite(numbers).all() else ' with NaN or infinity'}."
-            )
-        flat = numbers.ndim == 1
-        numbers = numbers.reshape(len(numbers), -1)
-        with np.errstate(over="ignore", invalid="ignore"):  # Numbers refuses infinity
-            mean, scale = numbers.mean(axis=0), numbers.std(axis=0)
-        scale = np.where(scale == 0, 1.0, scale)
-        targets = Numbers(tuple(mean.tolist()), tuple(scale.tolist()), flat)
-        return targets, torch.from_numpy(((numbers - mean) / scale).astype(np.float32)), None
-
-    def _loss(self, y: Tensor) -> Any:
-        return torch.nn.MSELoss()
-
-    def _score(self, outputs: Tensor, y: Tensor) -> float:
-        return float(r2_score(y.numpy(), outputs.numpy()))
-
-    def predict(self, graphs: Iterable[object]) -> NDArray[np.float64]:
-        """Return a number, or a row of numbers, for each graph."""
-        outputs, targets = self._outputs(graphs), self.targets_
-        numbers: NDArray[np.float64] = outputs * np.array(targets.scale) + np.array(targets.mean)
-        return numbers[:, 0] if targets.flat else numbers
-
-    def _target(self, rows: Tensor, target: object) -> tuple[int, str, None, None]:
-        number, width = 0 if target is None else target, self.targets_.width
-        if not isinstance(number, int) or not 0 <= number < width:
-            raise MPSNError(f"Expected an output from 0 to {width - 1}, got {target!r}.")
-        return number, f"output {number}", None, None
-
-    def _units(self, output: int) -> Units:
-        targets = self.targets_
-        return lambda rows: rows[:, output] * targets.scale[output] + targets.mean[output]
+    def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:
+        return Numbers.learn(y, tasks)
 
     def _adopt(self, targets: Targets) -> None:
         if not isinstance(targets, Numbers):
             raise FileError("expected numbers")
+
+    def predict(self, graphs: Iterable[object]) -> NDArray[np.float64]:
+        """Return a number, or a row of numbers, for each graph."""
+        return self.targets_.decode(self._outputs(graphs))
+
+    def score(
+        self, graphs: Iterable[object], y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return R²; the mean over several targets, each where its numbers are known."""
+        if self.targets_.flat:
+            return float(super().score(graphs, y, sample_weight))
+        truth = torch.from_numpy(as_table(y, self.targets_.width))
+        found = torch.from_numpy(self.predict(graphs))
+        return float(np.nanmean(by_task(r2_score, truth, found, sample_weight)))

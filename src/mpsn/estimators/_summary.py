@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mpsn.estimators._tasks import SHOWN
+
 
 def summary(model: Any) -> str:
     """Return a description of the data, the network and its training."""
@@ -43,8 +45,14 @@ def summary(model: Any) -> str:
 
 def _report(model: Any) -> list[str]:
     """Return how good the model is on graphs held out, beside simpler ones, line by line."""
-    what = model.targets_.metric
+    what, guess = model.targets_.metric, model.targets_.guess
     rows = [f"    {name:<15}{value:.3f}" for name, value in model.scores_.items()]
     used = "to stop and to mix" if model.kernel is None else "to choose its penalty"
     used = "to stop" if model.kernel is False else used
+    each = [
+        f"    {name:<15}{found['this model']:.3f}, {guess} {found[guess]:.3f}"
+        for name, found in list(model.task_scores_.items())[:SHOWN]
+    ]
+    first = "the first targets" if len(model.task_scores_) > SHOWN else "each target"
+    rows += [f"  {what} of {first}", *each] if each else []
     return [f"  {what} on graphs held out, and used {used}", *rows] if rows else []

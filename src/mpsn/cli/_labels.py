@@ -1,0 +1,94 @@
+"""Labels of graphs on the command line: what they are, and how well they are predicted."""
+
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from mpsn.errors import GraphError
+
+if TYPE_CHECKING:
+    from mpsn.datasets._collections import GraphCollection
+
+
+def with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:
+    """Return graphs and their labels; of several targets lists, with None for gaps."""
+    graphs, y = [], []
+    for name, graph, label in found:
+        if graph is None:
+            continue
+        if label is None:
+            raise GraphError(
+                f"Expected a label for every graph, got none for {name}; give a CSV with --labels, "
+                f"a folder per class, or name a column or an attribute of the graphs with --target."
+            )
+        graphs.append(graph)
+        y.append(label)
+    return graphs, y
+
+
+def find_task(y: list[Any], targets: tuple[str, ...], regress: bool | None) -> bool:
+    """Return whether to predict numbers: what is asked for, or what the labels look like."""
+    several = len(targets) > 1
+    columns = list(zip(*y, strict=True)) if several else [y]
+    known = [[label for label in column if label is not None] for column in columns]
+    numbers = [_are_numbers(column) for column in known]
+    if regress is None and len(set(numbers)) > 1:
+        one, other = (targets[numbers.index(kind)] for kind in (True, False))
+        raise GraphError(
+            f"Expected targets that are all numbers or all classes, got numbers in {one} and "
+            f"classes in {other}; fit a model for each kind, or predict numbers with --regress."
+        )
+    regress = all(numbers) if regress is None else regress
+    wrong = [v for v in chain(*known) if (isinstance(v, str) if regress else _is_fraction(v))]
+    if wrong:
+        what, option = ("numbers", "--regress") if regress else ("classes", "--no-regress")
+        raise GraphError(f"Expected {what} as labels, got {wrong[0]!r:.40}; drop {option}.")
+    return regress
+
+
+def describe_task(kind: str, y: list[Any], targets: tuple[str, ...]) -> str:
+    """Return in words what is learned."""
+    if len(targets) < 2:
+        return f"{kind}, of {len(set(y))} different labels"
+    gaps = sum(row.count(None) for row in y)
+    return f"{kind}, of {len(targets)} targets, {gaps:,} of {len(y) * len(targets):,} missing"
+
+
+def _are_numbers(y: list[Any]) -> bool:
+    """Return whether labels look like numbers to predict: fractions, or most of them different."""
+    many = len(set(y)) > 20 and len(set(y)) > len(y) // 2
+    return any(map(_is_fraction, y)) or (many and not any(isinstance(v, str) for v in y))
+
+
+def _is_fraction(label: Any) -> bool:
+    return isinstance(label, float) and not label.is_integer()
+
+
+def cross_validate(model: Any, graphs: list[Any], y: list[Any], folds: int) -> dict[str, Any]:
+    """Return the scores of a model, of the kernel alone, and of a guess, fold by fold."""
+    from sklearn.base import clone, is_regressor
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    from mpsn.estimators._targets import compare
+
+    plain = is_regressor(model) or isinstance(y[0], list)
+    fewest = len(y) if plain else min(Counter(y).values())
+    if folds > fewest:
+        what = "graphs" if plain else "graphs of each class"
+        raise GraphError(f"Expected at least {folds} {what} for --cv {folds}, got {fewest}.")
+    cut = (KFold if plain else StratifiedKFold)(folds, shuffle=True, random_state=0)
+    models = {"this model": model, "SWL kernel": clone(model).set_params(kernel=True)}
+    scores: dict[str, list[float]] = {name: [] for name in models}
+    with Console(stderr=True).status("cross-validation") as status:
+        for i, (train, test) in enumerate(cut.split(graphs, None if plain else y)):
+            status.update(f"cross-validation: fold {i + 1} of {folds}")
+            truth = [y[j] for j in test]
+            for name, one in models.items():
+                one = clone(one).fit([graphs[j] for j in train], [y[j] for j in train])
+                scores[name].append(float(one.score([graphs[j] for j in test], truth)))
+            guess = compare(one.targets_, {}, one.targets_.encode(truth))[0]
+            for name, score in guess.items():
+                scores.setdefault(name, []).append(score)
+    return scores
