@@ -1,4 +1,4 @@
-"""Models of graphs and of edge flows with the interface of scikit-learn.
+"""Models of graphs, of cells and of edge flows with the interface of scikit-learn.
 
 >>> from mpsn.estimators import SimplicialClassifier
 >>> graphs = [nx.cycle_graph(n) for n in range(3, 11)] + [nx.star_graph(n) for n in range(2, 10)]
@@ -8,7 +8,9 @@ array(['star'], dtype='<U4')
 """
 
 import os
+from typing import get_args
 
+from mpsn.estimators._cells import CellClassifier, CellRegressor
 from mpsn.estimators._edge_flow import EdgeFlowClassifier
 from mpsn.estimators._explain import Explanation
 from mpsn.estimators._saving import load_estimator
@@ -16,6 +18,8 @@ from mpsn.estimators._scaffolds import ScaffoldKFold
 from mpsn.estimators._simplicial import SimplicialClassifier, SimplicialRegressor
 
 __all__ = [
+    "CellClassifier",
+    "CellRegressor",
     "EdgeFlowClassifier",
     "Explanation",
     "ScaffoldKFold",
@@ -25,8 +29,10 @@ __all__ = [
 ]
 
 
-Estimator = SimplicialClassifier | SimplicialRegressor | EdgeFlowClassifier
-KINDS: tuple[type[Estimator], ...] = (SimplicialClassifier, SimplicialRegressor, EdgeFlowClassifier)
+Estimator = (
+    SimplicialClassifier | SimplicialRegressor | EdgeFlowClassifier | CellClassifier | CellRegressor
+)
+KINDS: tuple[type[Estimator], ...] = get_args(Estimator)
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:
