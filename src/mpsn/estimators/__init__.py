@@ -15,6 +15,7 @@ from mpsn.estimators._edge_flow import EdgeFlowClassifier
 from mpsn.estimators._explain import Explanation
 from mpsn.estimators._saving import load_estimator
 from mpsn.estimators._scaffolds import ScaffoldKFold
+from mpsn.estimators._simplices import SimplexPredictor
 from mpsn.estimators._simplicial import SimplicialClassifier, SimplicialRegressor
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "EdgeFlowClassifier",
     "Explanation",
     "ScaffoldKFold",
+    "SimplexPredictor",
     "SimplicialClassifier",
     "SimplicialRegressor",
     "load",
@@ -30,7 +32,12 @@ __all__ = [
 
 
 Estimator = (
-    SimplicialClassifier | SimplicialRegressor | EdgeFlowClassifier | CellClassifier | CellRegressor
+    SimplicialClassifier
+    | SimplicialRegressor
+    | EdgeFlowClassifier
+    | CellClassifier
+    | CellRegressor
+    | SimplexPredictor
 )
 KINDS: tuple[type[Estimator], ...] = get_args(Estimator)
 

@@ -120,7 +120,7 @@ class CellRegressor(RegressorMixin, CellModel):
 
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
         >>> y = torch.bincount(K.faces(2).reshape(-1), minlength=78).double()
-        >>> model = mpsn.estimators.CellRegressor(dim=1, epochs=100)
+        >>> model = mpsn.estimators.CellRegressor(dim=1, features="constant", epochs=100)
         >>> known = torch.where(torch.arange(78) % 3 == 0, y, torch.nan)
         >>> model.fit(K, known).score(K, y) > 0.8
         True

@@ -1,17 +1,21 @@
 """A network with an output for each cell of one dimension."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
-from mpsn.nn.conv import LinearMPSNConv
+from mpsn.nn.conv import CINConv, LinearMPSNConv
 from mpsn.nn.models._model import Config, Model, features_of
-from mpsn.nn.models.cin import CIN, SINConfig
 from mpsn.nn.readout import ComplexReadout, jump
+
+LARGE = 1 << 20  # cells from which on a layer is computed again for its gradient, to save memory
 
 
 @dataclass(frozen=True)
@@ -69,61 +73,100 @@ class CellNet(Model):
                 f"Expected dim up to max_dim={config.max_dim}, and widths of all dimensions up to "
                 f"it, got dim={config.dim} and in_channels={config.in_channels}."
             )
-        width, out = config.hidden * config.layers, config.out_channels
-        self.trunk, self.head = None, None
-        if not config.oriented:
-            self.trunk = CIN(
-                SINConfig(
-                    in_channels=config.in_channels,
-                    hidden=config.hidden,
-                    out_channels=out,
-                    layers=config.layers,
-                    max_dim=config.max_dim,
-                    act="relu",
-                    norm=config.norm,
-                    jump=True,
-                    readout_dims=(config.dim,),
-                    dropout=config.dropout,
-                )
-            )
-            return
+        last = config.hidden * config.layers
         self.project = torch.nn.ModuleList(
             torch.nn.Linear(n, config.hidden, bias=False) if n else torch.nn.Identity()
             for n in config.in_channels
+            if config.oriented
         )
         self.convs = torch.nn.ModuleList(
             LinearMPSNConv(config.hidden, config.hidden, config.max_dim, act="tanh")
-            for _ in range(config.layers)
+            if config.oriented
+            else CINConv(
+                config.hidden if i else config.in_channels,
+                config.hidden,
+                config.max_dim,
+                act="relu",
+                norm=config.norm,
+            )
+            for i in range(config.layers)
         )
-        if config.odd:
+        self.head: ComplexReadout | torch.nn.Sequential
+        if config.oriented and config.odd:
             self.head = torch.nn.Sequential(
-                torch.nn.Linear(width, config.hidden, bias=False),
+                torch.nn.Linear(last, config.hidden, bias=False),
                 torch.nn.Tanh(),
-                torch.nn.Linear(config.hidden, out, bias=False),
+                torch.nn.Linear(config.hidden, config.out_channels, bias=False),
             )
         else:
-            self.readout = ComplexReadout(
-                width, 2 * config.hidden, out, dims=(config.dim,), dropout=config.dropout
+            self.head = ComplexReadout(
+                last,
+                2 * config.hidden,
+                config.out_channels,
+                dims=(config.dim,),
+                dropout=config.dropout,
             )
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per cell of dimension ``dim``."""
-        if self.trunk is not None:
-            return self.trunk.readout.combine(self.trunk.features(K, xs))
-        given = features_of(K, xs, self.config.max_dim)
-        like = next(self.convs.parameters())
-        hs = [
-            like.new_zeros(K.count(k), self.config.hidden)
-            if not width or k >= len(given) or given[k] is None
-            else self.project[k](given[k])
-            for k, width in enumerate(self.config.in_channels)
-        ]
+        hs = features_of(K, xs, self.config.max_dim)
+        if self.config.oriented:
+            hs = self._projected(K, hs)
         layers = []
-        for conv in self.convs:
-            hs = conv(K, hs)
+        for i, conv in enumerate(self.convs):
+            final = i == len(self.convs) - 1
+            hs = self._layer(conv, K, hs, final)
             layers.append([hs[self.config.dim]])
         (found,) = jump(layers)  # (n_dim, layers * hidden)
-        if self.head is not None:
-            out: Tensor = self.head(found)
-            return out
-        return self.readout.combine([found.abs()])
+        if isinstance(self.head, ComplexReadout):
+            return self.head.combine([found.abs() if self.config.oriented else found])
+        out: Tensor = self.head(found)
+        return out
+
+    def _projected(self, K: Complex, xs: Sequence[Tensor | None]) -> list[Tensor]:
+        """Return features of width ``hidden``, zeros where there are none."""
+        out = []
+        for k, project in enumerate(self.project):
+            x = xs[k] if k < len(xs) and self.config.in_channels[k] else None
+            nothing = self.convs[0].own[0].weight.new_zeros(K.count(k), self.config.hidden)  # type: ignore
+            out.append(nothing if x is None else project(x))
+        return out
+
+    def _layer(
+        self, conv: torch.nn.Module, K: Complex, hs: Sequence[Tensor | None], final: bool
+    ) -> Any:
+        """Return the features after a layer; of the last one, only those of ``dim`` matter."""
+        if isinstance(conv, LinearMPSNConv):
+            return conv(K, hs)
+        dims = (self.config.dim,) if final else tuple(range(self.config.max_dim + 1))
+        if self.training and torch.is_grad_enabled() and sum(K.counts) > LARGE:
+            found = [recomputed(conv, K, hs, k) for k in dims]
+        else:
+            found = conv(K, hs, dims)
+        return {self.config.dim: found[0]} if final else found
+
+
+def recomputed(conv: torch.nn.Module, K: Complex, hs: Sequence[Tensor | None], k: int) -> Tensor:
+    """Return what a layer computes for the k-cells; nothing is kept for the gradient but inputs.
+
+    Inner features are computed again then, without counting twice in batch normalization.
+    """
+    norms = [part for part in conv.modules() if isinstance(part, torch.nn.BatchNorm1d)]
+
+    @contextmanager
+    def again() -> Iterator[None]:
+        momenta = [norm.momentum for norm in norms]
+        for norm in norms:
+            norm.momentum = 0.0
+        yield
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
+
+    out: Tensor = checkpoint(
+        lambda *given: conv(K, given, (k,))[0],
+        *hs,
+        use_reentrant=False,
+        preserve_rng_state=False,
+        context_fn=lambda: (nullcontext(), again()),
+    )
+    return out
