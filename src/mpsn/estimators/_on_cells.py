@@ -57,7 +57,7 @@ def targets_of_cells(y: Any, n: int, dim: int, cells: Any) -> NDArray[Any]:
         for at, value in zip(find_cell(cells(), list(y)), y.values(), strict=True):
             found[at] = value
         return found
-    rows = np.asarray(y)
+    rows = np.asarray(y.cpu() if isinstance(y, Tensor) else y)
     if rows.dtype.kind == "U" and not isinstance(y, np.ndarray):  # NaN would be a word
         rows = np.array(y, dtype=object)
     if rows.ndim not in (1, 2) or len(rows) != n:

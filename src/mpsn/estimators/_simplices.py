@@ -215,12 +215,12 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
     def _rows(self, candidates: ArrayLike) -> Tensor:
         """Return candidates as numbers of vertices (n, dim + 1), ascending."""
         names = self.complex_.vertex_labels
-        table: Any = candidates if names is None else [list(row) for row in candidates]  # type: ignore
+        table: Any = candidates.cpu() if isinstance(candidates, Tensor) else candidates
         try:
             if names is not None:
                 number = {name: i for i, name in enumerate(names)}
-                table = [[number[name] for name in row] for row in table]
-            found = torch.from_numpy(np.array(table).astype(np.int64, casting="same_kind"))
+                table = [[number[name] for name in row] for row in np.asarray(table).tolist()]
+            found = torch.from_numpy(np.asarray(table).astype(np.int64, casting="same_kind"))
         except (KeyError, TypeError, ValueError) as error:
             raise ComplexError(
                 f"Expected candidates as rows of vertices of the complex, got {error!r:.80}."
