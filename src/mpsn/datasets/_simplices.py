@@ -22,7 +22,7 @@ from mpsn.datasets._files import MAX_PARSED, check_file, open_file
 from mpsn.datasets._limits import Limit
 from mpsn.datasets._molecule_files import is_gap
 from mpsn.datasets._tables import read_rows
-from mpsn.errors import UNREADABLE, ComplexError, FileError, LeftOut, MPSNError
+from mpsn.errors import UNREADABLE, ComplexError, FileError, GraphError, LeftOut, MPSNError
 
 MAX_JSON = 1 << 26  # bytes, which become up to 60 times as many in memory
 Name = str | int
@@ -50,8 +50,8 @@ def read_complex(
         path: The file.
         attributes: CSV files with a header; the first columns hold the vertices of a cell (as many
             as form a simplex on every line), the others its attributes. Numbers become the features
-            ``x`` of that dimension, NaN for cells that are not listed; words are left out, with a
-            warning :class:`mpsn.errors.LeftOut`.
+            ``x`` of that dimension. Cells without a number get the mean of the others, and words
+            are left out, both with a warning :class:`mpsn.errors.LeftOut`.
         max_dim: Largest dimension; larger simplices are replaced by their faces. Defaults to none.
 
     Example:
@@ -70,7 +70,7 @@ def read_complex(
             is_json = most == MAX_JSON
             rows, table = _json(json.loads(text.read())) if is_json else (_lines(text), [])
         K = named_complex(_cut(rows, max_dim, Limit.of(path, path.stat().st_size)))
-    except ComplexError as error:
+    except (ComplexError, GraphError) as error:
         raise FileError(f"Expected a list of simplices in {path}; {error}") from error
     except MPSNError:
         raise
@@ -89,7 +89,7 @@ def read_complex(
             LeftOut,
             stacklevel=2,
         )
-    x = [_features({n: v for n, v in one.items() if n not in left}) for one in columns]
+    x = [_features({n: v for n, v in c.items() if n not in left}, k) for k, c in enumerate(columns)]
     return K.replace(x=x) if any(part is not None for part in x) else K
 
 
@@ -214,10 +214,21 @@ def _add(
             left[name] = None
 
 
-def _features(columns: dict[str, Any]) -> torch.Tensor | None:
-    """Return the features (n_k, F) of cells: integers if all of them are."""
+def _features(columns: dict[str, Any], k: int) -> torch.Tensor | None:
+    """Return the features (n_k, F) of the k-cells: integers if all of them are."""
     if not columns:
         return None
     table = np.stack(list(columns.values()), axis=1)
+    if not np.isfinite(table[~np.isnan(table)]).all():
+        raise FileError(f"Expected finite attributes of cells of dimension {k}, got infinity.")
+    for name, column in zip(columns, table.T, strict=True):
+        if lacking := int(np.isnan(column).sum()):
+            warnings.warn(
+                f"Cells of dimension {k} without {name!r:.40} ({lacking:,}): the mean of the "
+                f"others is used.",
+                LeftOut,
+                stacklevel=3,
+            )
+            column[np.isnan(column)] = np.nanmean(column) if lacking < len(column) else 0.0
     whole = bool((np.abs(table) < 1 << 53).all() and (table == np.round(table)).all())
     return torch.from_numpy(table.astype(np.int64 if whole else np.float32))
