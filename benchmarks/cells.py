@@ -21,7 +21,9 @@ NEIGHBORS = 12
 
 def report(what: str, start: float) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{what}: {time.process_time() - start:.1f} s of computing, at most {peak:.2f} GiB so far")
+    print(
+        f"{what}: {time.process_time() - start:.1f} s of computing, at most {peak:.2f} GiB so far"
+    )
 
 
 def main(edges: int) -> None:

@@ -1,8 +1,8 @@
 """Label the edges of a complex from a tenth of them, where triangles decide.
 
-A map with holes, and a third of its triangles are missing. An edge is *inner* between two triangles,
-a *border* beside one, and *bare* without any. A network that passes messages between edges and
-triangles learns this from 10 % of the labels; one on the graph alone sees no triangle and cannot.
+A map with holes, and a third of its triangles are missing. An edge is *inner* between two
+triangles, a *border* beside one, and *bare* without any. A network that passes messages between
+edges and triangles learns this from 10 % of the labels; one on the graph alone cannot.
 Run it with ``python examples/label_cells.py``; it saves out/label_cells.png.
 """
 

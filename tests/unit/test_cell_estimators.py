@@ -79,6 +79,7 @@ def test_many_complexes_and_unseen_ones():
     found = model.predict([K for K, _ in new])
     assert [len(part) for part in found] == [K.count(1) for K, _ in new]
     assert model.score([K for K, _ in new], [y for _, y in new]) > 0.95
+    assert model.predict([]) == []
     alone = [model.predict_proba(K) for K, _ in new]
     for one, together in zip(alone, model.predict_proba([K for K, _ in new]), strict=True):
         np.testing.assert_allclose(one, together, atol=1e-5)
@@ -308,6 +309,7 @@ def test_files_resume_and_clone(tmp_path):
         np.testing.assert_array_equal(loaded.predict(K), model.predict(K))
         assert loaded.summary() == model.summary()
         assert loaded.get_params()["dim"] == 1
+        assert loaded.get_params().get("class_weight") == model.get_params().get("class_weight")
         again = clone(model).fit(K, y, resume=path)  # all epochs are there already
         np.testing.assert_array_equal(again.predict(K), model.predict(K))
         assert again.histories_ == model.histories_

@@ -68,6 +68,8 @@ def restore(out: E, learned: dict[str, Any], tensors: dict[str, Tensor]) -> E:
     out.targets_, out.kind_ = state.targets, out._targets()
     out.kind_._adopt(state.targets)
     out._adopt(state.targets)
+    if hasattr(out, "class_weight"):  # JSON made words of its keys
+        out.class_weight = out.kind_.class_weight
     with torch.device("meta"):
         out.model_ = Ensemble([CellNet(out._config()) for _ in state.histories])
     adopt_weights(out.model_, tensors)

@@ -207,12 +207,9 @@ class CellModel(BaseEstimator):
         say(notes)
         everything = torch.arange(data.union.count(self.dim), device=where)
         forward = OnCells(data, self.dim, everything, self.batch_size)
-        if len(data) == 1:
-            found = outputs(self.model_, forward, everything, max(1, len(everything)))
-        else:
-            found = outputs(self.model_, forward, everything, self.batch_size)
-        ends = data.union.ptr(self.dim)[1:-1].tolist()
-        return np.split(found.cpu().numpy(), ends)
+        size = self.batch_size if len(data) > 1 else max(1, len(everything))
+        found = outputs(self.model_, forward, everything, size).cpu().numpy()
+        return np.split(found, data.union.ptr(self.dim)[1:-1].tolist())[: len(data)]
 
     def cells(self, K: object) -> list[Cell]:
         """Return the cells of a complex that :meth:`predict` predicts, as tuples of vertices."""
