@@ -15,6 +15,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import scipy.sparse
+import torch
 from fuzz_mutants import archive_of
 from typer.testing import CliRunner
 
@@ -25,7 +26,14 @@ from mpsn.datasets import _files
 from mpsn.datasets._collections import read_collection
 from mpsn.datasets._sources import cache_folder, locate
 from mpsn.errors import MPSNError
-from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor, load
+from mpsn.estimators import (
+    CellRegressor,
+    EdgeFlowClassifier,
+    SimplexPredictor,
+    SimplicialClassifier,
+    SimplicialRegressor,
+    load,
+)
 from mpsn.experiments._rows import rows
 from mpsn.experiments._tu import TUConfig
 from mpsn.experiments._tune import Grid
@@ -89,6 +97,12 @@ def read_graphs(path):
     return [(graph.num_nodes, graph.edge_index.tolist(), graph.labels) for graph in graphs], counts
 
 
+def read_simplices(path):
+    with warnings.catch_warnings(action="ignore"):
+        K = mpsn.datasets.read_complex(path)
+    return K.counts, K.vertex_labels, [None if x is None else x.tolist() for x in K.x]
+
+
 def read_molecules(path):
     with warnings.catch_warnings(action="ignore"):
         found = mpsn.read_molecules(path, y="y")
@@ -143,6 +157,12 @@ def _model(kind):
             nx.set_node_attributes(graph, values)
         model = SimplicialRegressor(**SETTINGS, max_dim=0, members=1)
         return _saved(model.fit(graphs, [0.5, 1.5, 2.5] * 2))
+    if kind == "cells":
+        K = mpsn.clique_complex(nx.path_graph(4)).replace(x=[None, torch.ones(3, 1)])
+        return _saved(CellRegressor(**SETTINGS, dim=1, max_dim=1, oriented=True).fit(K, [1, 2, 3]))
+    if kind == "simplices":
+        K = mpsn.SimplicialComplex.from_graph(nx.relabel_nodes(nx.path_graph(4), str))
+        return _saved(SimplexPredictor(**SETTINGS, dim=1).fit(K))
     K = mpsn.clique_complex(nx.cycle_graph(3))
     return _saved(EdgeFlowClassifier(K, **SETTINGS).fit(np.eye(3), [0, 1, 0]))
 
@@ -152,6 +172,12 @@ def read_model(path):
     json.dumps(model.summary(), ensure_ascii=False).encode()
     if isinstance(model, EdgeFlowClassifier):
         out = model.predict_proba(np.eye(model.complex.count(1))[:3])
+    elif isinstance(model, CellRegressor):
+        K = mpsn.clique_complex(nx.path_graph(4))
+        out = model.predict(K.replace(x=[None, torch.ones(3, 1)]))
+    elif isinstance(model, SimplexPredictor):
+        names = model.complex_.vertex_labels or range(model.complex_.num_nodes)
+        out = model.predict_proba([list(names)[: model.dim + 1]])
     else:
         graph = nx.path_graph(4)
         values = {"size": 0.5, "kind": "a"}
@@ -309,7 +335,7 @@ READERS: dict[str, Reader] = {
             "zip",
             True,
         )
-        for kind in ("classes", "numbers", "flows")
+        for kind in ("classes", "numbers", "flows", "cells", "simplices")
     },
     "show": Reader(
         _of("model.mpsn", lambda: _model("classes")),
@@ -323,6 +349,19 @@ READERS: dict[str, Reader] = {
     ),
     "tu-folder": Reader(lambda: dict(TU), lambda folder: read_tu(folder / "TOY")),
     "labels": Reader(_labels, lambda folder: read_labels(folder / "labels.csv"), share=0.5),
+    **{
+        f"simplices{ending}": Reader(
+            _of(f"K{ending}", content),
+            lambda folder, name=f"K{ending}": read_simplices(folder / name),
+            kind="json" if ending == ".json" else "text",
+            whole=ending == ".json",
+        )
+        for ending, content in {
+            ".txt": b"ann bob cat\n# a pair\ncat, dan\neve\n",
+            ".json": b'{"simplices": [[0, 1, 2], [2, 3]], "attributes": '
+            b'[{"vertices": [1, 2], "w": 0.5}]}',
+        }.items()
+    },
     "molecules": Reader(
         _of("m.csv", b"smiles,y\nC[C@H](N)C(=O)[O-],1\nc1ccccc1,2.5\n"),
         lambda folder: read_molecules(folder / "m.csv"),

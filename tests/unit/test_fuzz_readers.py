@@ -4,6 +4,7 @@ import json
 import os
 import re
 import tracemalloc
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -14,9 +15,9 @@ import torch
 from fuzz_mutants import mutate
 
 import mpsn
-from mpsn.datasets import ocean_drifters
+from mpsn.datasets import ocean_drifters, read_complex
 from mpsn.datasets._collections import read_collection
-from mpsn.errors import MPSNError
+from mpsn.errors import LeftOut, MPSNError
 from mpsn.training import _config as configs
 from toy_experiment import ToyConfig
 
@@ -106,6 +107,7 @@ OURS = {  # what restores the content of a file, and how a user reads the file
     "graph.graphml": ("mpsn.datasets._files._has_attributes", mpsn.read_graphs),
     "data.npz": ("mpsn.complexes._saving.check_offsets", mpsn.ComplexDataset.load),
     "TOY.zip": ("mpsn.datasets._collections.split_raw", lambda p: list(read_collection([p]))),
+    "K.simplices": ("mpsn.datasets._simplices.named_complex", read_complex),
     "labels.csv": ("mpsn.datasets._tables.typed", lambda p: read_collection([p.parent])),
 }
 
@@ -152,6 +154,32 @@ def content_of(path):
     if path.suffix == ".csv":
         return b"from,to\n0,1\n1,2\n0,2\n5,6\n"
     return b"# names\nann bob 0.5\nbob carl 1\ndora\n"
+
+
+@pytest.mark.parametrize("name", ["K.simplices", "K.json"])
+def test_lists_of_simplices(tmp_path, name):
+    content = b"ann bob cat\n# pairs\ncat, dan\neve\n"
+    if name == "K.json":
+        rows = [
+            {"vertices": ["cat", "dan"], "weight": 0.5},
+            {"vertices": ["bob", "ann"], "weight": 2},
+        ]
+        simplices = [["ann", "bob", "cat"], ["cat", "dan"], ["eve"]]
+        content = json.dumps({"simplices": simplices, "attributes": rows}).encode()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeftOut)
+        survives(read_complex, tmp_path / name, content)
+
+
+def test_attributes_of_cells(tmp_path):
+    (tmp_path / "K.simplices").write_text("ann bob cat\ncat dan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeftOut)
+        survives(
+            lambda path: read_complex(tmp_path / "K.simplices", [path], max_dim=2),
+            tmp_path / "x.csv",
+            b"a,b,weight,kind\nann,bob,0.5,x\ncat,dan,2,y\n",
+        )
 
 
 def test_configs(tmp_path):

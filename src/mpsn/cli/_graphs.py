@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 def lift(
     file: Annotated[
-        Path, typer.Argument(help="graph6, sparse6, edge list, GraphML, GEXF, GML or .npz.")
+        Path,
+        typer.Argument(
+            help="graph6, sparse6, edge list, GraphML, GEXF, GML or .npz; or a list of simplices, "
+            ".simplices or .json."
+        ),
     ],
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
@@ -40,11 +44,16 @@ def lift(
     Example: mpsn lift graphs.g6 --max-dim 3
     """
     from mpsn import read_graphs
+    from mpsn.datasets import read_complex
+    from mpsn.datasets._simplices import is_simplices
     from mpsn.lifting._named import as_lift
 
-    graphs = read_graphs(file)
+    simplices = is_simplices(file)
+    graphs = [] if simplices else read_graphs(file)
     start = time.perf_counter()
-    lifted = as_lift(cast("Any", lift), max_dim, max_ring)(graphs)  # its name is checked there
+    lifted: Any = as_lift(cast("Any", lift), max_dim, max_ring)(graphs)  # its name is checked there
+    if simplices:
+        lifted = [read_complex(file, max_dim=max_dim)]
     seconds = time.perf_counter() - start
     with Console(stderr=True).status("counting holes"):
         rows = [

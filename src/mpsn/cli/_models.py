@@ -13,6 +13,15 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from mpsn.cli._cells import (
+    Attributes,
+    CellFiles,
+    CellLabels,
+    Dim,
+    Oriented,
+    fit_cells,
+    predict_cells,
+)
 from mpsn.cli._labels import cross_validate, describe_task, find_task, with_labels
 from mpsn.cli._output import AsJson, csv_cell, print_lines
 from mpsn.errors import GraphError, visible
@@ -50,6 +59,10 @@ def fit(
     ] = None,
     labels: Labels = None,
     smiles: Smiles = None,
+    cell_labels: CellLabels = None,
+    dim: Dim = None,
+    attributes: Attributes = None,
+    oriented: Oriented = False,
     regress: Annotated[
         bool | None,
         typer.Option(
@@ -121,7 +134,21 @@ def fit(
     Example: mpsn fit molecules.csv --target toxic,active --out model.mpsn
 
     Example: mpsn fit cats/ dogs/ --features age=number --features breed=category -o model.mpsn
+
+    With --cells, DATA is one complex, and the model labels its vertices, edges, triangles, ...: a
+    list of simplices in text (.txt, .simplices; the vertices of a simplex on each line) or JSON (a
+    list of lists), or a graph file, which is lifted.
+
+    Example: mpsn fit complex.txt --cells labels.csv --attributes ages.csv -o model.mpsn
     """
+    if cell_labels is not None:
+        rest: dict[str, Any] = {"hidden": hidden, "epochs": epochs, "patience": patience}
+        rest |= {"lift": lift or "cliques", "max_ring": max_ring or 6, "device": device}
+        rest |= {"max_dim": max_dim, "oriented": oriented, "class_weight": class_weight}
+        rest |= {"features": _features(features or []), "random_state": seed}
+        files = CellFiles(data, cell_labels, attributes or [], target, dim)
+        fit_cells(files, out, regress, as_json, **rest)
+        return
     from mpsn._io import check_writable
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
@@ -226,6 +253,7 @@ def predict(
         Path | None, typer.Option("--out", "-o", help="CSV to write. Defaults to the screen.")
     ] = None,
     smiles: Smiles = None,
+    attributes: Attributes = None,
     unsafe_pickle: Unsafe = False,
     as_json: AsJson = False,
 ) -> None:
@@ -237,14 +265,29 @@ def predict(
     Example: mpsn predict model.mpsn new_graphs/ -o predictions.csv
 
     Example: mpsn predict model.mpsn molecules.csv --smiles smiles -o predictions.csv
+
+    A model of cells (mpsn fit --cells) predicts all cells of one complex, each on a line with its
+    vertices.
+
+    Example: mpsn predict model.mpsn complex.txt --attributes ages.csv -o predictions.csv
     """
     from mpsn._io import atomic_write
     from mpsn.datasets._collections import read_collection
-    from mpsn.estimators import EdgeFlowClassifier, load
+    from mpsn.estimators import (
+        CellClassifier,
+        CellRegressor,
+        SimplicialClassifier,
+        SimplicialRegressor,
+        load,
+    )
 
     estimator = load(model)
-    if isinstance(estimator, EdgeFlowClassifier):
-        raise GraphError(f"Expected a model of graphs, got one of edge flows in {model}.")
+    if isinstance(estimator, (CellClassifier, CellRegressor)):
+        predict_cells(estimator, data, attributes or [], out, as_json)
+        return
+    if not isinstance(estimator, (SimplicialClassifier, SimplicialRegressor)):
+        kind = type(estimator).__name__
+        raise GraphError(f"Expected a model of graphs or cells, got a {kind} in {model}.")
     found = read_collection(data, smiles=smiles, labeled=False, unsafe_pickle=unsafe_pickle)
     items, table, done = iter(found), found.table, 0
     for column in _columns(estimator):

@@ -14,7 +14,10 @@ from mpsn.errors import UNREADABLE, GraphError, MPSNError
 
 def show(
     what: Annotated[
-        str, typer.Argument(help="A graph file, built-in graph, model or folder of runs.")
+        str,
+        typer.Argument(
+            help="A graph file, list of simplices, built-in graph, model or folder of runs."
+        ),
     ],
     graph: Annotated[
         str | None, typer.Argument(help="With a model: explain its prediction for this graph.")
@@ -73,9 +76,14 @@ def _is_model(path: Path) -> bool:
 
 
 def _show_graphs(what: str, plot: Path | None, as_json: bool) -> None:
+    from mpsn.datasets import read_complex
+    from mpsn.datasets._simplices import is_simplices
     from mpsn.lifting import clique_complexes
 
-    complexes = list(clique_complexes(graphs_of(what), None))
+    if is_simplices(what):
+        complexes = [read_complex(what)]
+    else:
+        complexes = list(clique_complexes(graphs_of(what), None))
     if plot and len(complexes) > 1:
         raise GraphError(f"Expected one graph to draw, got {len(complexes)} in {what}.")
     rows = [{"simplices": K.counts, "holes": K.betti_numbers()} for K in complexes]
@@ -95,7 +103,7 @@ def _show_model(
     path: Path, graph: str | None, target: str | None, plot: Path | None, as_json: bool
 ) -> None:
     from mpsn.datasets._named import NAMED
-    from mpsn.estimators import EdgeFlowClassifier, load
+    from mpsn.estimators import SimplicialClassifier, SimplicialRegressor, load
 
     model = load(path)
     if graph is None:
@@ -104,8 +112,9 @@ def _show_model(
         values = {"model": type(model).__name__, "summary": model.summary()}
         print_lines(json.dumps(values) if as_json else model.summary())
         return
-    if isinstance(model, EdgeFlowClassifier):
-        raise GraphError(f"Expected a model of graphs, got one of edge flows in {path}.")
+    if not isinstance(model, (SimplicialClassifier, SimplicialRegressor)):
+        kind = type(model).__name__
+        raise GraphError(f"Expected a model of graphs to explain, got a {kind} in {path}.")
     built_in = graph in NAMED and not Path(graph).exists()
     given = NAMED[graph]() if built_in else graph  # a file, or SMILES
     explanation = model.explain(given, target)

@@ -1,4 +1,4 @@
-"""Models of graphs and of edge flows with the interface of scikit-learn.
+"""Models of graphs, of cells and of edge flows with the interface of scikit-learn.
 
 >>> from mpsn.estimators import SimplicialClassifier
 >>> graphs = [nx.cycle_graph(n) for n in range(3, 11)] + [nx.star_graph(n) for n in range(2, 10)]
@@ -8,25 +8,38 @@ array(['star'], dtype='<U4')
 """
 
 import os
+from typing import get_args
 
+from mpsn.estimators._cells import CellClassifier, CellRegressor
 from mpsn.estimators._edge_flow import EdgeFlowClassifier
 from mpsn.estimators._explain import Explanation
 from mpsn.estimators._saving import load_estimator
 from mpsn.estimators._scaffolds import ScaffoldKFold
+from mpsn.estimators._simplices import SimplexPredictor
 from mpsn.estimators._simplicial import SimplicialClassifier, SimplicialRegressor
 
 __all__ = [
+    "CellClassifier",
+    "CellRegressor",
     "EdgeFlowClassifier",
     "Explanation",
     "ScaffoldKFold",
+    "SimplexPredictor",
     "SimplicialClassifier",
     "SimplicialRegressor",
     "load",
 ]
 
 
-Estimator = SimplicialClassifier | SimplicialRegressor | EdgeFlowClassifier
-KINDS: tuple[type[Estimator], ...] = (SimplicialClassifier, SimplicialRegressor, EdgeFlowClassifier)
+Estimator = (
+    SimplicialClassifier
+    | SimplicialRegressor
+    | EdgeFlowClassifier
+    | CellClassifier
+    | CellRegressor
+    | SimplexPredictor
+)
+KINDS: tuple[type[Estimator], ...] = get_args(Estimator)
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:

@@ -18,7 +18,7 @@ from mpsn.complexes import ComplexDataset
 from mpsn.complexes._saving import to_parts
 from mpsn.complexes.complex import Complex
 from mpsn.datasets._molecules import parse_molecule
-from mpsn.errors import FileError, GraphError
+from mpsn.errors import GraphError
 from mpsn.estimators._ensemble import Ensemble
 from mpsn.estimators._explain import Explanation, explain
 from mpsn.estimators._features import Encoding, Wanted
@@ -314,11 +314,6 @@ class Simplicial(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: weights and JSON, no pickle."""
         check_is_fitted(self, "model_")
-        if callable(self.lift):
-            raise FileError(
-                f"Expected a lift by name, such as 'rings', in a model to save, got the function "
-                f"{self.lift!r:.60}; lift the graphs first, and fit and predict complexes."
-            )
         save_estimator(self, path, asdict(learned_by(self)), self.model_.state_dict())
 
     @classmethod

@@ -44,7 +44,7 @@ def prepare(
     """
     notes = Notes() if notes is None else notes
     every = [read(graph, notes) for graph in graphs]
-    union = _lift(every, lift or as_lift("cliques", max(max_dim, 1)))
+    union = lift_all(every, lift or as_lift("cliques", max(max_dim, 1)))
     host = union.to("cpu")
     if above := sum(host.counts[max(max_dim, 1) + 1 :]):
         notes["cells of higher dimension", f"max_dim is {max_dim}"] += above
@@ -100,7 +100,7 @@ def check_many(graphs: object) -> None:
         )
 
 
-def _lift(every: Sequence[Read], lift: LiftAll) -> Complex:
+def lift_all(every: Sequence[Read], lift: LiftAll) -> Complex:
     """Return the union of complexes; all graphs among them are lifted together."""
     flat = [g.graph for g in every if isinstance(g.graph, Graph)]
     lifted: ComplexDataset[Complex] = lift([(graph.edge_index, graph.num_nodes) for graph in flat])

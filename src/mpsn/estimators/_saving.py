@@ -20,6 +20,11 @@ def save_estimator(
     tensors: dict[str, Tensor],
 ) -> None:
     """Write a fitted estimator to one file: arrays and JSON, no pickle."""
+    if callable(lift := getattr(estimator, "lift", None)):
+        raise FileError(
+            f"Expected a lift by name, such as 'rings', in a model to save, got the function "
+            f"{lift!r:.60}; lift the graphs first, and fit and predict complexes."
+        )
     settings = {**estimator.get_params(deep=False), "device": "auto", "verbose": False}
     settings.pop("complex", None)
     if not isinstance(estimator.random_state, (int, np.integer)):

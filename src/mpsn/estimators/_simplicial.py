@@ -1,6 +1,6 @@
 """Classify and regress graphs by message passing on their clique complexes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -9,12 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
-from mpsn.errors import FileError, MPSNError
+from mpsn.errors import FileError
 from mpsn.estimators._base import Simplicial
 from mpsn.estimators._features import Wanted
 from mpsn.estimators._targets import Classes, Labels, Numbers, Targets
-from mpsn.estimators._tasks import Weights, as_table, by_task
-from mpsn.estimators._trainer import NUMBERS
+from mpsn.estimators._tasks import (
+    Weights,
+    as_table,
+    by_task,
+    check_weights,
+    weights_from_words,
+)
 from mpsn.lifting._named import Lift
 
 
@@ -110,17 +115,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:
         several = y.ndim == 2 and y.shape[1] > 1
         targets = Labels.learn(y, tasks) if several else Classes.learn(y)
-        given = self.class_weight
-        right = given is None or (isinstance(given, str) and given == "balanced")
-        if isinstance(given, Mapping):
-            right = set(given) <= set(targets.classes) and all(
-                isinstance(weight, NUMBERS) and 0 < weight < np.inf for weight in given.values()
-            )
-        if not right:
-            raise MPSNError(
-                f"Expected class_weight as 'balanced', None, or a dictionary from classes in y to "
-                f"finite weights above 0, got {given!r:.100}."
-            )
+        check_weights(self.class_weight, targets.classes)
         self._set_classes(targets)
         return targets
 
@@ -132,9 +127,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         if isinstance(targets, Numbers):
             raise FileError("expected classes")
         self._set_classes(targets)
-        if isinstance(self.class_weight, dict):  # JSON made words of its keys
-            known = {str(name): name for name in targets.classes}
-            self.class_weight = {known.get(k, k): w for k, w in self.class_weight.items()}
+        self.class_weight = weights_from_words(self.class_weight, targets.classes)
 
     def predict_proba(self, graphs: Iterable[object]) -> NDArray[np.float32]:
         """Return probabilities (graphs, classes), in the order of ``classes_``.

@@ -10,6 +10,7 @@ from sklearn.metrics import r2_score
 from torch import Tensor
 
 from mpsn.errors import MPSNError, did_you_mean
+from mpsn.estimators._trainer import NUMBERS
 
 SHOWN = 8  # tasks that are described one by one
 
@@ -83,6 +84,28 @@ def task_number(target: object, names: tuple[str, ...]) -> int:
             f"{did_you_mean(str(target), names)}"
         )
     return names.index(str(target))
+
+
+def check_weights(given: Weights, classes: Sequence[Any]) -> None:
+    """Raise unless these are weights of some of the classes."""
+    right = given is None or (isinstance(given, str) and given == "balanced")
+    if isinstance(given, Mapping):
+        right = set(given) <= set(classes) and all(
+            isinstance(weight, NUMBERS) and 0 < weight < np.inf for weight in given.values()
+        )
+    if not right:
+        raise MPSNError(
+            f"Expected class_weight as 'balanced', None, or a dictionary from classes in y to "
+            f"finite weights above 0, got {given!r:.100}."
+        )
+
+
+def weights_from_words(given: Weights, classes: Sequence[Any]) -> Weights:
+    """Return weights by class; JSON made words of the classes."""
+    if not isinstance(given, Mapping):
+        return given
+    known = {str(name): name for name in classes}
+    return {known.get(key, key): weight for key, weight in given.items()}
 
 
 def class_weights(

@@ -2,7 +2,7 @@
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
 from numbers import Integral
@@ -34,6 +34,7 @@ NUMBERS = (int, float, np.integer, np.floating)
 
 Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
 Loss = Callable[[Tensor, Tensor], Tensor]
+Parts = Callable[[Tensor, torch.Generator], Sequence[Tensor]]  # positions to those of each step
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Trainer:
         check_settings(estimator, "epochs", "batch_size", "patience")
         self.settings = estimator
         self.resume: Resume | None = None
+        self.parts: Parts | None = None  # how the samples of an epoch are divided into steps
         self.device = pick_device(estimator.device)
         try:
             random = check_random_state(estimator.random_state)
@@ -169,8 +171,12 @@ class Trainer:
             bar.update(len(losses))
 
             def batches(epoch: int) -> Iterator[Tensor]:
-                order = torch.randperm(len(used), generator=random.generators["cpu"])
-                for part in torch.split(used[order.to(used.device)], size):
+                if self.parts is not None:
+                    parts = self.parts(used, random.generators["cpu"])
+                else:
+                    order = torch.randperm(len(used), generator=random.generators["cpu"])
+                    parts = torch.split(used[order.to(used.device)], size)
+                for part in parts:
                     if self._stop.is_set():
                         raise Interrupted
                     yield part

@@ -1,5 +1,6 @@
 """Models: complete networks, built from typed configs."""
 
+from mpsn.nn.models.cells import CellConfig, CellNet
 from mpsn.nn.models.cin import CIN, SIN, CINConfig, SINConfig
 from mpsn.nn.models.edge_flow import EdgeFlowConfig, EdgeFlowNet
 from mpsn.nn.models.gin import GIN, GINConfig
@@ -12,6 +13,8 @@ __all__ = [
     "GIN",
     "SIN",
     "CINConfig",
+    "CellConfig",
+    "CellNet",
     "EdgeFlowConfig",
     "EdgeFlowNet",
     "GINConfig",

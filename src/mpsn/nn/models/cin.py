@@ -134,6 +134,10 @@ class CIN(Model):
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
+        return self.readout.read(K, self.features(K, xs))
+
+    def features(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> list[Tensor]:
+        """Return the features (n_k, F) of cells that the readout uses, for each of its dims."""
         hs = features_of(K, xs, self.max_dim)
         if self.populate is not None:
             if not hs or hs[0] is None:
@@ -145,7 +149,7 @@ class CIN(Model):
             hs = conv(K, hs)
             layers.append([hs[k] for k in dims])
         layers.append(self.convs[-1](K, hs, dims))
-        return self.readout.read(K, jump(layers) if self.config.jump else layers[-1])
+        return jump(layers) if self.config.jump else layers[-1]
 
 
 class SIN(CIN):

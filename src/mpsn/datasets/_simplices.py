@@ -1,0 +1,233 @@
+"""Complexes from files: lists of simplices in text or JSON, and attributes of cells as CSV."""
+
+import io
+import json
+import math
+import os
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import torch
+
+from mpsn.complexes import SimplicialComplex
+from mpsn.complexes._convert import named_complex
+from mpsn.datasets._edge_lists import INTEGER, _without_comments
+from mpsn.datasets._files import MAX_PARSED, check_file, open_file
+from mpsn.datasets._limits import Limit
+from mpsn.datasets._tables import is_gap, read_rows
+from mpsn.errors import UNREADABLE, ComplexError, FileError, GraphError, LeftOut, MPSNError
+
+MAX_JSON = 1 << 26  # bytes, which become up to 60 times as many in memory
+Name = str | int
+
+
+def read_complex(
+    path: str | os.PathLike[str],
+    attributes: Iterable[str | os.PathLike[str]] = (),
+    *,
+    max_dim: int | None = None,
+) -> SimplicialComplex:
+    r"""Read a simplicial complex: a list of simplices, with all their faces.
+
+    =================== ========================================================================
+    ``.txt .simplices`` one simplex per line: names of vertices, separated by blanks or commas;
+                        ``#`` and ``%`` start comments
+    ``.json``           a list of lists of names; or ``{"simplices": [[...], ...], "attributes":
+                        [{"vertices": [...], NAME: NUMBER, ...}, ...]}``
+    ``.gz``             after any of these: compressed
+    =================== ========================================================================
+
+    Names other than 0, 1, ... become ``vertex_labels``, in sorted order.
+
+    Args:
+        path: The file.
+        attributes: CSV files with a header; the first columns hold the vertices of a cell (as many
+            as form a simplex on every line), the others its attributes. Numbers become the features
+            ``x`` of that dimension. Cells without a number get the mean of the others, and words
+            are left out, both with a warning :class:`mpsn.errors.LeftOut`.
+        max_dim: Largest dimension; larger simplices are replaced by their faces. Defaults to none.
+
+    Example:
+        >>> _ = (tmp_path / "K.txt").write_text("ann bob cat\ncat dan\n")
+        >>> _ = (tmp_path / "x.csv").write_text("who,age\nann,31\nbob,25\ncat,40\ndan,18\n")
+        >>> K = mpsn.datasets.read_complex(tmp_path / "K.txt", [tmp_path / "x.csv"])
+        >>> K, K.x[0].T
+        (SimplicialComplex(dim=2, counts=(4, 4, 1), features=(1, None, None)),
+         tensor([[31, 25, 40, 18]]))
+    """
+    path = Path(path)
+    most = MAX_JSON if _suffix(path) == ".json" else MAX_PARSED
+    check_file(path, most, "a list of simplices")
+    try:
+        with io.TextIOWrapper(open_file(path, most), "utf-8-sig") as text:
+            is_json = most == MAX_JSON
+            rows, table = _json(json.loads(text.read())) if is_json else (_lines(text), [])
+        K = named_complex(_cut(rows, max_dim, Limit.of(path, path.stat().st_size)))
+    except (ComplexError, GraphError) as error:
+        raise FileError(f"Expected a list of simplices in {path}; {error}") from error
+    except MPSNError:
+        raise
+    except UNREADABLE as error:
+        raise FileError(f"Expected a list of simplices in {path}, got {error!s:.200}.") from error
+    cells = {frozenset(s): at for k in range(K.dim + 1) for at, s in _listed(K, k)}
+    columns: list[dict[str, Any]] = [{} for _ in range(K.dim + 1)]
+    left: dict[str, None] = {}
+    listed = [(path, table), *((Path(source), _csv(Path(source), cells)) for source in attributes)]
+    for source, rows_of in listed:
+        for vertices, values in rows_of:
+            _add(columns, left, K, cells, vertices, values, max_dim, str(source))
+    if left:
+        warnings.warn(
+            f"Attributes {', '.join(left):.200} of cells are not used: they are not numbers.",
+            LeftOut,
+            stacklevel=2,
+        )
+    x = [_features({n: v for n, v in c.items() if n not in left}, k) for k, c in enumerate(columns)]
+    return K.replace(x=x) if any(part is not None for part in x) else K
+
+
+def is_simplices(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a list of simplices, by its name, or by how its JSON begins."""
+    path = Path(path)
+    if _suffix(path) != ".json":
+        return _suffix(path) == ".simplices"
+    try:
+        with open_file(path, MAX_PARSED) as file:
+            start = file.read(1000).decode("utf-8", "ignore")
+    except UNREADABLE:
+        return False
+    return re.match(r'\s*(\[\s*\[|\{.*"simplices"\s*:)', start, re.DOTALL) is not None
+
+
+def vertex_columns(rows: Sequence[Sequence[str]], cells: Any) -> int:
+    """Return how many of the first cells of each row name a simplex, at least one fewer than all.
+
+    ``cells`` holds the sets of names, as words, of all simplices.
+    """
+    for many in range(min(map(len, rows), default=1) - 1, 0, -1):
+        if all(frozenset(row[:many]) in cells and len(set(row[:many])) == many for row in rows):
+            return many
+    return 0
+
+
+def _suffix(path: Path) -> str:
+    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+def _lines(text: IO[str]) -> list[list[Name]]:
+    words = [
+        [word for word in re.split(r"[\s,;]+", line) if word]
+        for _, line, _ in _without_comments(text)
+    ]
+    rows: list[list[Name]] = [list(row) for row in words if row]
+    if all(INTEGER.fullmatch(word) for row in words for word in row):
+        rows = [[int(word) for word in row] for row in words if row]
+    return rows
+
+
+def _json(found: Any) -> tuple[list[list[Name]], list[tuple[list[Name], dict[str, Any]]]]:
+    given = found.get("simplices") if isinstance(found, dict) else found
+    table = found.get("attributes", []) if isinstance(found, dict) else []
+    rows: Any = given if isinstance(given, list) else [None]
+    right = isinstance(table, list) and all(
+        isinstance(row, dict) and _is_simplex(row.get("vertices")) for row in table
+    )
+    if not right or not all(map(_is_simplex, rows)):
+        raise ComplexError(
+            'expected [[...], ...], or {"simplices": [[...], ...], "attributes": [{"vertices": '
+            "[...], ...}, ...]}, with words or integers as names."
+        )
+    return rows, [
+        (row["vertices"], {name: v for name, v in row.items() if name != "vertices"})
+        for row in table
+    ]
+
+
+def _is_simplex(row: object) -> bool:
+    return isinstance(row, list) and len(row) > 0 and all(type(v) in (str, int) for v in row)
+
+
+def _cut(rows: list[list[Name]], max_dim: int | None, limit: Limit) -> list[Sequence[Name]]:
+    """Replace simplices above a dimension by their faces of that dimension."""
+    if max_dim is None:
+        return list(rows)
+    size = max_dim + 1
+    many = sum(comb(len(row), size) for row in rows if len(row) > size)
+    limit.check(8 * size * many, f"{many:,} faces of dimension {max_dim}")
+    return [
+        face for row in rows for face in (combinations(row, size) if len(row) > size else [row])
+    ]
+
+
+def _listed(K: SimplicialComplex, k: int) -> Iterable[tuple[tuple[int, int], tuple[str, ...]]]:
+    """Yield dimension and number of each k-simplex, and its names as words."""
+    names = [str(name) for name in K.vertex_labels or range(K.num_nodes)]
+    for i, row in enumerate(K.simplices(k).tolist()):
+        yield (k, i), tuple(names[v] for v in row)
+
+
+def _csv(path: Path, cells: Any) -> Iterable[tuple[Sequence[Name], dict[str, Any]]]:
+    head, *rows = read_rows(path, "a CSV of attributes") or [[]]
+    rows = [[cell.strip() for cell in row] for row in rows]
+    wrong = next((i for i, row in enumerate(rows, start=2) if len(row) != len(head)), None)
+    many = vertex_columns(rows, cells) if wrong is None else 0
+    if not many or len({*head[many:]}) != len(head) - many:
+        why = f"line {wrong} of another length" if wrong else f"columns {', '.join(head):.100}"
+        raise FileError(
+            f"Expected a header, then the vertices of a cell of the complex and its attributes on "
+            f"each line of {path}, got {why}."
+        )
+    for row in rows:
+        yield row[:many], dict(zip(head[many:], row[many:], strict=True))
+
+
+def _add(
+    columns: list[dict[str, Any]],
+    left: dict[str, None],
+    K: SimplicialComplex,
+    cells: dict[frozenset[str], tuple[int, int]],
+    vertices: Sequence[Name],
+    values: dict[str, Any],
+    max_dim: int | None,
+    where: str,
+) -> None:
+    """Note the attributes of one cell."""
+    at = cells.get(frozenset(map(str, vertices)))
+    if at is None:
+        if max_dim is not None and len(vertices) > max_dim + 1:
+            return
+        raise FileError(f"Expected cells of the complex in {where}, got {vertices!r:.60}.")
+    for name, value in values.items():
+        column = columns[at[0]].setdefault(name, np.full(K.count(at[0]), math.nan))
+        if is_gap(value):
+            continue
+        try:
+            column[at[1]] = float(value)
+        except (TypeError, ValueError, OverflowError):
+            left[name] = None
+
+
+def _features(columns: dict[str, Any], k: int) -> torch.Tensor | None:
+    """Return the features (n_k, F) of the k-cells: integers if all of them are."""
+    if not columns:
+        return None
+    table = np.stack(list(columns.values()), axis=1)
+    if not np.isfinite(table[~np.isnan(table)]).all():
+        raise FileError(f"Expected finite attributes of cells of dimension {k}, got infinity.")
+    for name, column in zip(columns, table.T, strict=True):
+        if lacking := int(np.isnan(column).sum()):
+            warnings.warn(
+                f"Cells of dimension {k} without {name!r:.40} ({lacking:,}): the mean of the "
+                f"others is used.",
+                LeftOut,
+                stacklevel=3,
+            )
+            column[np.isnan(column)] = np.nanmean(column) if lacking < len(column) else 0.0
+    whole = bool((np.abs(table) < 1 << 53).all() and (table == np.round(table)).all())
+    return torch.from_numpy(table.astype(np.int64 if whole else np.float32))

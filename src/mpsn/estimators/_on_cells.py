@@ -1,0 +1,124 @@
+"""Known and unknown targets of cells, and steps of training on some of them."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mpsn.complexes import ComplexDataset
+from mpsn.complexes.complex import Complex
+from mpsn.errors import GraphError
+
+STEPS = 10  # in an epoch, if there are enough complexes
+
+Cell = tuple[Hashable, ...]
+
+
+def cell_names(K: Complex, dim: int, names: Sequence[Hashable] | None) -> list[Cell]:
+    """Return the cells of a dimension as tuples of names of vertices."""
+    vertex, ptr = (part.tolist() for part in K.cells(dim))
+    words = vertex if names is None else [names[v] for v in vertex]
+    return [tuple(words[start:end]) for start, end in pairwise(ptr)]
+
+
+def find_cell(cells: Sequence[Cell], wanted: Sequence[Any]) -> list[int]:
+    """Return the positions of cells, given by their vertices in any order."""
+    number: dict[frozenset[Hashable], int] = {}
+    for i, cell in enumerate(cells):
+        if number.setdefault(frozenset(cell), i) != i:
+            raise GraphError(f"Expected cells of different vertices, got {cell} twice.")
+    out = []
+    for cell in wanted:
+        several = isinstance(cell, (tuple, list, set, frozenset))
+        at = number.get(frozenset(cell)) if several else None
+        if at is None and isinstance(cell, Hashable):  # a vertex, by its name alone
+            at = number.get(frozenset([cell]))
+        if at is None:
+            raise GraphError(
+                f"Expected cells by their vertices, such as {cells[0] if cells else 'none'}, got "
+                f"{cell!r:.60}, which the complex does not have."
+            )
+        out.append(at)
+    return out
+
+
+def targets_of_cells(y: Any, n: int, dim: int, cells: Any) -> NDArray[Any]:
+    """Return the targets of the ``n`` cells of a complex, (n,) or (n, T).
+
+    ``y`` is one for each cell, or a mapping from cells, whose names the function ``cells`` returns;
+    those that are not in it are None.
+    """
+    if isinstance(y, Mapping):
+        found = np.full(n, None, dtype=object)
+        for at, value in zip(find_cell(cells(), list(y)), y.values(), strict=True):
+            found[at] = value
+        return found
+    rows = np.asarray(y.cpu() if isinstance(y, Tensor) else y)
+    if rows.dtype.kind == "U" and not isinstance(y, np.ndarray):  # NaN would be a word
+        rows = np.array(y, dtype=object)
+    if rows.ndim not in (1, 2) or len(rows) != n:
+        raise GraphError(
+            f"Expected targets y of the {n} cells of dimension {dim}, one each, got shape "
+            f"{rows.shape}; unknown ones are -1 or NaN."
+        )
+    return rows
+
+
+def known(y: NDArray[Any], numbers: bool) -> NDArray[np.bool_]:
+    """Return which targets are known: not None, NaN or, of classes, -1."""
+    plain: Any = y if y.ndim == 2 else y[:, None]  # (n, T)
+    gaps: Any = np.zeros(plain.shape, dtype=bool)
+    if y.dtype.kind in "fO":
+        gaps |= (plain == None) | (plain != plain)  # noqa: E711
+    if not numbers and y.dtype.kind in "iufO":
+        gaps |= plain == -1
+    if (gaps.any(axis=1) != gaps.all(axis=1)).any():
+        raise GraphError(
+            "Expected targets y that are known or unknown as a whole, got rows with some numbers "
+            "only; fit one model for each column."
+        )
+    found: NDArray[np.bool_] = ~gaps.any(axis=1)
+    return found
+
+
+class OnCells:
+    """Outputs of a network for some cells of a collection of complexes.
+
+    Args:
+        data: The complexes, with features.
+        dim: Dimension of the cells.
+        at: Positions of the cells in the union, (N,).
+        size: Largest number of cells per step; a complex is never divided.
+    """
+
+    def __init__(self, data: ComplexDataset[Any], dim: int, at: Tensor, size: int) -> None:
+        self.data, self.dim, self.at, self.size = data, dim, at, size
+        self.home = data.union.batch(dim)[at]  # (N,)
+
+    def __call__(self, network: torch.nn.Module, index: Tensor) -> Tensor:
+        """Return the outputs (B, C) for the cells of some positions (B,)."""
+        at, union = self.at[index], self.data.union
+        if len(self.data) == 1:
+            out: Tensor = network(union)[at]
+            return out
+        homes, rank = torch.unique(self.home[index], return_inverse=True)
+        K = self.data.batch(homes)
+        rows: Tensor = network(K)[at - union.ptr(self.dim)[homes][rank] + K.ptr(self.dim)[rank]]
+        return rows
+
+    def parts(self, used: Tensor, generator: torch.Generator) -> Sequence[Tensor]:
+        """Divide positions into steps: all those of some complexes, in random order."""
+        if len(self.data) == 1:
+            return [used]
+        home = self.home[used]
+        order = torch.randperm(len(self.data), generator=generator).to(used.device)
+        counts = torch.bincount(home, minlength=len(order))[order]
+        size = min(self.size, max(1, len(used) // STEPS))
+        step = torch.empty_like(order)
+        step[order] = (counts.cumsum(0) - counts) // size
+        many = torch.unique(step[home], return_counts=True)[1]
+        return torch.split(used[step[home].argsort(stable=True)], many.tolist())
