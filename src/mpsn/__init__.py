@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         lift_features,
         ring_complex,
         ring_complexes,
+        rips_complex,
     )
 
 __version__ = "0.1.0"
@@ -76,6 +77,7 @@ __all__ = [
     "regions",
     "ring_complex",
     "ring_complexes",
+    "rips_complex",
     "testing",
     "wl",
 ]
@@ -98,6 +100,7 @@ _HOMES = {
     "read_molecules": "mpsn.datasets",
     "ring_complex": "mpsn.lifting",
     "ring_complexes": "mpsn.lifting",
+    "rips_complex": "mpsn.lifting",
 }
 
 

@@ -6,6 +6,7 @@ from mpsn.lifting.cube import cube_complex, cube_complexes
 from mpsn.lifting.cubical import cubical_complex
 from mpsn.lifting.features import lift_features
 from mpsn.lifting.ring import ring_complex, ring_complexes
+from mpsn.lifting.rips import rips_complex
 
 __all__ = [
     "clique_complex",
@@ -17,4 +18,5 @@ __all__ = [
     "lift_features",
     "ring_complex",
     "ring_complexes",
+    "rips_complex",
 ]
