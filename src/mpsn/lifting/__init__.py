@@ -13,6 +13,7 @@ from mpsn.lifting.graphs import (
     neighborhood_complex,
     path_complex,
 )
+from mpsn.lifting.mesh import mesh_complex
 from mpsn.lifting.motif import motif_complex
 from mpsn.lifting.relations import dowker_complex, from_groups, hypergraph_complex
 from mpsn.lifting.ring import ring_complex, ring_complexes
@@ -33,6 +34,7 @@ __all__ = [
     "independence_complex",
     "laplacian_coordinates",
     "lift_features",
+    "mesh_complex",
     "motif_complex",
     "nearest_neighbor_complex",
     "neighborhood_complex",
