@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mpsn.complexes import ComplexDataset
+from mpsn.complexes import Complex, ComplexDataset
 from mpsn.complexes._saving import to_parts
 from mpsn.errors import FileError, GraphError
 from mpsn.estimators._ensemble import Ensemble
@@ -46,7 +46,7 @@ from mpsn.estimators._trainer import (
     check_settings,
     outputs,
 )
-from mpsn.lifting._named import Lift, as_lift
+from mpsn.lifting._named import Lift, as_lift, as_transform
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._config import build
 
@@ -184,11 +184,18 @@ class Simplicial(BaseEstimator):
         self.interrupted_ = trainer.interrupted
         return self
 
+    def _transform(self, graphs: Iterable[object]) -> Iterable[object]:
+        """Return complexes, where the lift takes other data than graphs, or changes edges."""
+        lift = as_transform(self.lift, max(self.max_dim, 1), self.max_ring)
+        if lift is None:
+            return graphs
+        return [graph if isinstance(graph, Complex) else lift(graph) for graph in graphs]
+
     def _prepare(
         self, graphs: Iterable[object], encoding: Encoding | None = None, **more: Any
     ) -> Prepared:
         lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
-        return prepare(graphs, self.max_dim, encoding, lift=lift, **more)
+        return prepare(self._transform(graphs), self.max_dim, encoding, lift=lift, **more)
 
     def _key(self, data: ComplexDataset, y: Tensor, seed: int) -> str:
         """Return what differs when data, or settings that matter for the result, do."""
@@ -288,6 +295,7 @@ class Simplicial(BaseEstimator):
             The contributions per simplex, which can be drawn; see :class:`Explanation`.
         """
         check_is_fitted(self, "model_")
+        (graph,) = self._transform([graph])
         (K,) = self._prepare([graph], self.features_)[0]
         if (names := vertex_names(graph)) is not None:
             K = K.replace(vertex_labels=names)

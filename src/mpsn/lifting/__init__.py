@@ -18,8 +18,10 @@ from mpsn.lifting.motif import motif_complex
 from mpsn.lifting.relations import dowker_complex, from_groups, hypergraph_complex
 from mpsn.lifting.ring import ring_complex, ring_complexes
 from mpsn.lifting.rips import rips_complex
+from mpsn.lifting.transforms import ToComplex
 
 __all__ = [
+    "ToComplex",
     "alpha_complex",
     "cech_complex",
     "clique_complex",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations, permutations
+from typing import Any
 
 import networkx as nx
 import torch
@@ -21,7 +22,7 @@ CANDIDATE_BYTES = 32  # peak memory of a join, per vertex of a candidate
 
 def motif_complex(
     graph: object,
-    patterns: "Sequence[nx.Graph[int]]",
+    patterns: "Sequence[nx.Graph[int] | int]",
     *,
     induced: bool = False,
     features: Features = None,
@@ -40,7 +41,8 @@ def motif_complex(
 
     Args:
         graph: A graph of any kind that :func:`mpsn.clique_complex` accepts.
-        patterns: Graphs of 3 to 8 vertices with a cycle through all of them.
+        patterns: Graphs of 3 to 8 vertices with a cycle through all of them; a number stands for
+            the cycle of that length.
         induced: Whether an occurrence may have no other edges than the pattern.
         features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
@@ -48,9 +50,9 @@ def motif_complex(
 
     Example:
         >>> house = nx.house_graph()  # a square with a roof
-        >>> mpsn.lifting.motif_complex(house, [nx.cycle_graph(3), nx.cycle_graph(5)])
+        >>> mpsn.lifting.motif_complex(house, [3, nx.cycle_graph(5)])
         CellComplex(dim=2, counts=(5, 6, 2))
-        >>> mpsn.lifting.motif_complex(house, [nx.cycle_graph(5)], induced=True)
+        >>> mpsn.lifting.motif_complex(house, [5], induced=True)
         CellComplex(dim=1, counts=(5, 6))
     """
     shapes = {shape for pattern in patterns for shape in _shapes(pattern)}
@@ -86,8 +88,10 @@ def motif_complex(
 Shape = tuple[int, frozenset[tuple[int, int]]]
 
 
-def _shapes(pattern: "nx.Graph[int]") -> set[Shape]:
+def _shapes(given: "nx.Graph[int] | int") -> set[Shape]:
     """Return the pattern with vertices numbered along each walk around all of them."""
+    small = isinstance(given, int) and 3 <= given <= LARGEST
+    pattern: Any = nx.cycle_graph(given) if small else given
     n = pattern.number_of_nodes() if isinstance(pattern, nx.Graph) else 0
     out = set()
     if 3 <= n <= LARGEST:
