@@ -88,6 +88,7 @@ def to_gudhi(K: "SimplicialComplex", filtration: Sequence[Tensor | None] | None 
     """
     tree = import_gudhi().SimplexTree()
     given = [*(filtration or ()), *[None] * (K.dim + 1)]
+    below = np.zeros(0)
     for k in range(K.dim + 1):
         rows, value = K.simplices(k).cpu().numpy(), given[k]
         values = np.zeros(len(rows)) if value is None else value.detach().double().cpu().numpy()
@@ -96,13 +97,14 @@ def to_gudhi(K: "SimplicialComplex", filtration: Sequence[Tensor | None] | None 
                 f"Expected a filtration value for each of the {len(rows)} simplices of dimension "
                 f"{k}, got shape {values.shape}."
             )
-        columns = np.ascontiguousarray(rows.T).astype(np.int32)
-        tree.insert_batch(columns, np.ascontiguousarray(values.reshape(-1)))
-    if tree.make_filtration_non_decreasing():
-        raise ComplexError(
-            "Expected filtration values at least as large as those of all faces, got smaller ones; "
-            "take the maximum over the faces."
-        )
+        values = np.ascontiguousarray(values.reshape(-1))
+        if k and (below[K.faces(k).cpu().numpy()] > values[:, None]).any():
+            raise ComplexError(
+                f"Expected filtration values at least as large as those of all faces, got smaller "
+                f"ones in dimension {k}; take the maximum over the faces."
+            )
+        tree.insert_batch(np.ascontiguousarray(rows.T).astype(np.int32), values)
+        below = values
     return tree
 
 

@@ -110,7 +110,7 @@ def witness_complex(
         chosen = as_points(landmarks).position.double().tolist()
     builder = import_gudhi().EuclideanWitnessComplex(landmarks=chosen, witnesses=cloud)
     tree = builder.create_simplex_tree(radius**2, -1 if max_dim is None else max_dim)
-    return _keep(tree, torch.tensor(chosen).to(position), y, squared=True)
+    return _keep(tree, torch.tensor(chosen, dtype=torch.float64).to(position), y, squared=True)
 
 
 def _delaunay(
