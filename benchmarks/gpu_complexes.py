@@ -39,7 +39,9 @@ def lifting(n, k):
 
 def rips(n, degree):
     """Lift points in the unit square, with a mean degree, to dimension 2, distances included."""
-    points = torch.rand(n, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64).cuda()
+    points = torch.rand(
+        n, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    ).cuda()
     radius = (degree / torch.pi / n) ** 0.5
     K = mpsn.rips_complex(points, radius)
     row = {"task": f"rips n={n} degree={degree}", "counts": K.counts}

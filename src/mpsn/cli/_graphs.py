@@ -30,9 +30,7 @@ def lift(
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
     ] = None,
-    how: Annotated[
-        str, typer.Option("--how", "--lift", help="The lift; see above.")
-    ] = "cliques",
+    how: Annotated[str, typer.Option("--how", "--lift", help="The lift; see above.")] = "cliques",
     max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
     options: Annotated[
         list[str] | None,

@@ -37,7 +37,8 @@ def read_for(
         return read_graphs(file), as_lift(lift)
     if not file.is_file():
         raise FileError(f"Expected a file at {file}, found none.")
-    read = {"mesh": Path, "hypergraph": read_groups}.get(how, read_array)
+    readers: dict[str, Callable[[Path], Any]] = {"mesh": Path, "hypergraph": read_groups}
+    read = readers.get(how, read_array)
     return [read(file)], as_lift(lift)
 
 
@@ -72,7 +73,9 @@ def read_groups(path: Path) -> list[list[str]]:
     try:
         return [list(dict.fromkeys(row)) for row in _lines(path)]
     except UNREADABLE as error:
-        raise FileError(f"Expected a group of names per line in {path} ({error!s:.200}).") from error
+        raise FileError(
+            f"Expected a group of names per line in {path} ({error!s:.200})."
+        ) from error
 
 
 def _lines(path: Path) -> list[list[str]]:

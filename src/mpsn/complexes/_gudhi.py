@@ -119,14 +119,14 @@ def _nodes(tree: Any) -> Nodes:
     raw = np.asarray(tree.__getstate__()).tobytes()
     header = len(raw) - 4 * (4 * n + 1)  # grows with the version of gudhi
     words = np.frombuffer(raw[max(header, 0) :], np.int32)
-    nodes = Nodes(*(np.empty(n, np.int64) for _ in range(3)), np.empty(n, np.float64))
+    dim, last, parent = np.empty((3, n), np.int64)
     at = np.empty((n, 2), np.int32)
-    if len(words) != 4 * n + 1 or not _walk(words, tree.dimension() + 2, *nodes[:3], at):
+    if len(words) != 4 * n + 1 or not _walk(words, tree.dimension() + 2, dim, last, parent, at):
         raise ComplexError(
             "Expected a SimplexTree as gudhi 3.10 to 3.13 store it, got another form; install "
             "gudhi==3.13, or pass the simplices to SimplicialComplex.from_simplices."
         )
-    return nodes._replace(value=at.view(np.float64)[:, 0])
+    return Nodes(dim, last, parent, at.view(np.float64)[:, 0])
 
 
 @numba.njit(cache=True, nogil=True)

@@ -1,7 +1,7 @@
 """Pairs of points near each other: by k-d trees on the CPU, by grids and distances on a GPU."""
 
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,12 +30,11 @@ class Points(NamedTuple):
 
 def as_points(points: object, device: Device = None) -> Points:
     """Read points (n, d) as an array of any kind, or PyG ``Data`` with ``pos``."""
-    known, y = None, None
-    if isinstance(points, Data):
-        if points.pos is None:
-            raise ComplexError("Expected PyG Data with positions pos, got none; set data.pos.")
-        points, known, y = points.pos, points.x, points.y
-    position = as_tensor(points, "points")
+    given: Any = points
+    known, y = (given.x, given.y) if isinstance(given, Data) else (None, None)
+    if isinstance(given, Data) and given.pos is None:
+        raise ComplexError("Expected PyG Data with positions pos, got none; set data.pos.")
+    position = as_tensor(given.pos if isinstance(given, Data) else given, "points")
     if position.dim() != 2 or position.is_complex() or position.shape[1] < 1:
         raise ComplexError(
             f"Expected points of shape (n, d), one row of d >= 1 coordinates per point, got "
@@ -127,7 +126,7 @@ def nearest(position: Tensor, k: int, budget: Budget) -> Tensor:
                 torch.cdist(part, where, compute_mode="donot_use_mm_for_euclid_dist")
                 .topk(k + 1, largest=False)
                 .indices
-                for part in where.split(rows)
+                for part in torch.split(where, rows)
             ]
         )
     here = torch.arange(n, device=position.device)[:, None]

@@ -105,7 +105,9 @@ def witness_complex(
     cloud = position.double().cpu().numpy()
     if isinstance(landmarks, int):
         check_size(landmarks, "landmarks", 1)
-        chosen = import_gudhi().choose_n_farthest_points(cloud, nb_points=landmarks, starting_point=0)
+        chosen = import_gudhi().choose_n_farthest_points(
+            cloud, nb_points=landmarks, starting_point=0
+        )
     else:
         chosen = as_points(landmarks).position.double().tolist()
     builder = import_gudhi().EuclideanWitnessComplex(landmarks=chosen, witnesses=cloud)
@@ -134,7 +136,7 @@ def _delaunay(
 
 def _keep(tree: Any, x: Tensor, y: Tensor | None, squared: bool = False) -> SimplicialComplex:
     """Return the complex of a tree, with features of its vertices, on their device."""
-    K = SimplicialComplex.from_gudhi(tree).to(x.device)
+    K: SimplicialComplex = SimplicialComplex.from_gudhi(tree).to(x.device)
     if K.vertex_labels is not None:
         x = x[torch.tensor(K.vertex_labels, device=x.device)]
     values = [v if v is None else v.clamp_min(0).sqrt() if squared else v for v in K.x]

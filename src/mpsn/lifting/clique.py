@@ -147,7 +147,8 @@ def _up_cpu(level: Level, n: int, budget: Budget) -> Level:
             more = (level.ordered, start, stop, row)
             row = cliques_cpu.fill(faces, last, ptr, *more, out, out_last)
             bar.update(stop - start)
-    return Level(*map(torch.from_numpy, (out, out_last, children)), level.ordered)
+    found, found_last, starts = map(torch.from_numpy, (out, out_last, children))
+    return Level(found, found_last, starts, level.ordered)
 
 
 def _up_torch(level: Level, n: int, budget: Budget, room: int | None = None) -> Level:

@@ -76,7 +76,7 @@ def mesh_complex(
     for row in rows[flat].tolist():
         part = torch.tensor(sorted(set(row)))[None]
         tables[part.shape[1]] = torch.cat([tables.get(part.shape[1], part[:0]), part])
-    K = closure(tables, n, None).to(position.device)
+    K: SimplicialComplex = closure(tables, n, None).to(position.device)
     _warn(K, rows, flat)
     features: list[Tensor | None] = [x, None, None]
     if edge_lengths:

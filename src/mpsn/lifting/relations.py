@@ -82,9 +82,7 @@ def columns_complex(table: Any, max_dim: int | None) -> SimplicialComplex:
     return closure(tables, table.shape[0], max_dim)
 
 
-def from_groups(
-    table: Any, member: str, group: str, max_dim: int | None = 2
-) -> SimplicialComplex:
+def from_groups(table: Any, member: str, group: str, max_dim: int | None = 2) -> SimplicialComplex:
     """Build the complex of groups in a pandas table: members of one group span a simplex.
 
     Args:

@@ -58,7 +58,7 @@ LIFTS = {
 }
 
 
-class ToComplex(BaseTransform):  # type: ignore[misc]
+class ToComplex(BaseTransform):
     """Lift data to a complex: a transform of PyG, to compose with others.
 
     Complexes load through PyG's ``DataLoader``; estimators take the transform as ``lift``, and
