@@ -37,9 +37,9 @@ def read_for(
         return read_graphs(file), as_lift(lift)
     if not file.is_file():
         raise FileError(f"Expected a file at {file}, found none.")
-    readers: dict[str, Callable[[Path], Any]] = {"mesh": Path, "hypergraph": read_groups}
-    read = readers.get(how, read_array)
-    return [read(file)], as_lift(lift)
+    if how == "mesh":
+        return [file], as_lift(lift)
+    return [read_groups(file) if how == "hypergraph" else read_array(file)], as_lift(lift)
 
 
 def _option(option: str) -> tuple[str, Any]:

@@ -1,5 +1,6 @@
 """Pairs of points near each other: by k-d trees on the CPU, by grids and distances on a GPU."""
 
+import math
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from mpsn.lifting._shared import Budget, Device, cut
 
 EDGE_BYTES = 24  # of an edge in a complex
 PAIR_BYTES = 64  # peak memory of the search on the GPU, per pair
-SLACK = 1 + 1e-9  # k-d trees may round otherwise than ``lengths``, which decides
+SLACK = 1 + 1e-9  # k-d trees may round otherwise than ``closer``, which decides
 CELLS = 1 << 20  # most cells of a grid along an axis
 
 
@@ -54,11 +55,29 @@ def as_points(points: object, device: Device = None) -> Points:
 
 
 def lengths(position: Tensor, pairs: Tensor) -> Tensor:
-    """Return the distances (m,) float64 of pairs (m, 2), with the same bits on every device."""
+    """Return the distances (m,) float64 of pairs (m, 2)."""
+    return _squares(position, pairs).sqrt_()
+
+
+def closer(position: Tensor, pairs: Tensor, radius: float) -> Tensor:
+    """Return the pairs at a distance of at most ``radius``, the same ones on every device.
+
+    Squared distances have the same bits everywhere; roots do not, on some GPUs. So they are
+    compared with the largest number whose root is at most ``radius``.
+    """
+    most = radius * radius
+    while math.sqrt(most) > radius:
+        most = math.nextafter(most, 0)
+    while math.sqrt(above := math.nextafter(most, math.inf)) <= radius:
+        most = above
+    return pairs[_squares(position, pairs) <= most]
+
+
+def _squares(position: Tensor, pairs: Tensor) -> Tensor:
     total = torch.zeros(len(pairs), dtype=torch.float64, device=position.device)
     for column in position.double().T:
         total += (column[pairs[:, 0]] - column[pairs[:, 1]]).square_()
-    return total.sqrt_()
+    return total
 
 
 def within(position: Tensor, radius: float, budget: Budget) -> Tensor:
@@ -68,7 +87,7 @@ def within(position: Tensor, radius: float, budget: Budget) -> Tensor:
         most = (tree.count_neighbors(tree, radius * SLACK) - len(position)) // 2
         budget.check(most, EDGE_BYTES * most)
         pairs = torch.from_numpy(tree.query_pairs(radius * SLACK, output_type="ndarray"))
-        return pairs[lengths(position, pairs) <= radius]
+        return closer(position, pairs, radius)
     return by_grid(position, radius, budget)
 
 
@@ -101,7 +120,7 @@ def by_grid(position: Tensor, radius: float, budget: Budget, room: int | None = 
         for first, stop, total in cut(size.cumsum(0), room or budget.room(PAIR_BYTES)):
             owner, other = ranges(start[first:stop], size[first:stop], total)
             pairs = order[torch.stack([owner + first, other], dim=1)]
-            pairs = pairs[lengths(position, pairs) <= radius]
+            pairs = closer(position, pairs, radius)
             count += len(pairs)
             budget.check(count, EDGE_BYTES * count)
             found.append(pairs)

@@ -11,7 +11,7 @@ from mpsn.complexes._convert import union_of
 from mpsn.complexes._graphs import clean_graphs
 from mpsn.complexes.complex import as_incidences
 from mpsn.errors import ComplexError
-from mpsn.lifting._near import as_points, lengths, nearest, within
+from mpsn.lifting._near import as_points, closer, lengths, nearest, within
 from mpsn.lifting._shared import Budget, Device, check_size
 from mpsn.lifting.clique import cliques
 
@@ -30,8 +30,8 @@ def rips_complex(
     The cliques of the graph of close pairs: those at a distance of at most ``radius``, those of
     which one is among the ``k`` nearest of the other, or with both arguments those of both kinds.
     The complex is on the device of the points; there pairs are found in a grid, on the CPU in a k-d
-    tree. Distances are found in float64 and the same on every device. Time is linear in the size of
-    the result if points do not crowd.
+    tree. Distances are found in float64, and the simplices are the same on every device. Time is
+    linear in the size of the result if points do not crowd.
 
     Args:
         points: Coordinates (n, d), or PyG ``Data`` with ``pos``.
@@ -68,7 +68,7 @@ def rips_complex(
     else:
         pairs = nearest(position, k, budget)
         if radius is not None:
-            pairs = pairs[lengths(position, pairs) <= radius]
+            pairs = closer(position, pairs, radius)
     clean = clean_graphs([(pairs.T, n)])
     tables, ptr = cliques(clean, n, max_dim, budget)
     values = [v.to(x.dtype)[:, None] for v in diameters(lengths(position, clean.edges), tables)]

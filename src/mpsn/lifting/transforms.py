@@ -75,7 +75,7 @@ class ToComplex(BaseTransform):
         >>> from torch_geometric.transforms import Compose, NormalizeScale
         >>> lift = Compose([NormalizeScale(), mpsn.lifting.ToComplex("rips", radius=1.5)])
         >>> lift(Data(pos=torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0], [9.0, 9.0]])))
-        SimplicialComplex(dim=2, counts=(4, 4, 1), features=(2, 1, 1))
+        SimplicialComplex(dim=2, counts=(4, 3, 1), features=(2, 1, 1))
     """
 
     def __init__(self, how: str, **options: Any) -> None:
