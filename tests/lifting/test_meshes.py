@@ -93,7 +93,7 @@ def test_refused(tmp_path, monkeypatch):
     (tmp_path / "far.obj").write_text("v 0 0 0\nf 1 2 9\n")
     for name, message in {
         "none.off": "found no file",
-        "empty.stl": "at least one triangle",
+        "empty.stl": "at least one triangle|damaged",  # by version of trimesh
         "bad.ply": "damaged or of another kind",
         "far.obj": "damaged or of another kind",
     }.items():

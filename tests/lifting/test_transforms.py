@@ -60,6 +60,16 @@ def test_wrong_names():
         SWLKernel(lift="clicks").fit([nx.path_graph(3)])
 
 
+def test_kernels_take_other_data_and_directions():
+    clouds = [POINTS, 2 * POINTS, POINTS]
+    counts = SWLKernel(lift=ToComplex("rips", radius=1.3)).fit_transform(clouds).toarray()
+    assert np.array_equal(*counts[[0, 2]])
+    assert not np.array_equal(*counts[:2])
+    both, one = nx.cycle_graph(3), nx.DiGraph([(0, 1), (1, 2), (2, 0)])
+    counts = SWLKernel(lift="directed", rounds=0).fit_transform([both, one]).toarray()
+    assert counts[:, :3].tolist() == [[3, 6, 6], [3, 3, 0]]
+
+
 def test_settings_of_estimators_reach_lifts_by_name():
     assert as_lift("independence", 1)([nx.empty_graph(4)])[0].dim == 1
     assert as_lift("independence", None)([nx.empty_graph(4)])[0].dim == 3

@@ -123,7 +123,7 @@ def _nodes(tree: Any) -> Nodes:
     at = np.empty((n, 2), np.int32)
     if len(words) != 4 * n + 1 or not _walk(words, tree.dimension() + 2, dim, last, parent, at):
         raise ComplexError(
-            "Expected a SimplexTree as gudhi 3.10 to 3.13 store it, got another form; install "
+            "Expected a SimplexTree as gudhi 3.11 to 3.13 store it, got another form; install "
             "gudhi==3.13, or pass the simplices to SimplicialComplex.from_simplices."
         )
     return Nodes(dim, last, parent, at.view(np.float64)[:, 0])

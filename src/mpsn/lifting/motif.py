@@ -56,32 +56,27 @@ def motif_complex(
         CellComplex(dim=1, counts=(5, 6))
     """
     shapes = {shape for pattern in patterns for shape in _shapes(pattern)}
+    if not shapes:
+        raise GraphError("Expected at least one pattern, got none.")
     clean = clean_graphs([graph], device)
     n = clean.graphs[0].num_nodes
     budget = Budget(max_bytes, clean.edges.device, [n, len(clean.edges)])
-    edges = as_incidences([clean.edges.flip(1)] if len(clean.edges) else [], n)
-    incidences, ptr = list(edges), [clean.ptr]
-    if edges:
+    incidences = as_incidences([clean.edges.flip(1)], n)
+    if len(clean.edges):
         around = Neighbors.of(clean.edges, n)
-        cycles = [
-            torch.unique(torch.cat(found), dim=0)
-            for width in sorted({width for width, _ in shapes})
-            if (
-                found := [
-                    _cycles(around, clean.edges, shape, induced, budget)
-                    for shape in sorted(shapes, key=str)
-                    if shape[0] == width
-                ]
-            )
-        ]
-        here = torch.cat([rows.reshape(-1) for rows in cycles] or [clean.edges[:0, 0]])
-        there = torch.cat([rows.roll(-1, 1).reshape(-1) for rows in cycles] or [here])
-        size = torch.cat([rows.new_full((len(rows),), rows.shape[1]) for rows in cycles] or [here])
-        sign = torch.where(here < there, 1, -1).to(torch.int8)
+        cycles = []  # (m, width) each, in lexicographic order
+        for width in sorted({width for width, _ in shapes}):
+            same = [shape for shape in shapes if shape[0] == width]
+            found = [_cycles(around, clean.edges, shape, induced, budget) for shape in same]
+            cycles.append(torch.unique(torch.cat(found), dim=0))
+        here = torch.cat([rows.reshape(-1) for rows in cycles])
+        there = torch.cat([rows.roll(-1, 1).reshape(-1) for rows in cycles])
+        size = torch.cat([rows.new_full((len(rows),), rows.shape[1]) for rows in cycles])
         offsets = torch.nn.functional.pad(size.cumsum(0), (1, 0))
+        sign = torch.where(here < there, 1, -1).to(torch.int8)
         face = around.find(here, there)[1]
         incidences.append(incidence_of(face, len(clean.edges), None, offsets, sign))
-    ptr += [torch.tensor([0, len(B)], device=clean.ptr.device) for B in incidences]
+    ptr = [torch.tensor([0, m], device=clean.ptr.device) for m in (n, *map(len, incidences))]
     return with_features(complex_of(CellComplex, clean, incidences, ptr), features, 2)
 
 
