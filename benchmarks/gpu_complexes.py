@@ -37,6 +37,19 @@ def lifting(n, k):
     return row
 
 
+def rips(n, degree):
+    """Lift points in the unit square, with a mean degree, to dimension 2, distances included."""
+    points = torch.rand(
+        n, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    ).cuda()
+    radius = (degree / torch.pi / n) ** 0.5
+    K = mpsn.rips_complex(points, radius)
+    row = {"task": f"rips n={n} degree={degree}", "counts": K.counts}
+    row["pairs_ms"] = milliseconds(lambda: mpsn.rips_complex(points, radius, 1))
+    row["ms"] = milliseconds(lambda: mpsn.rips_complex(points, radius))
+    return row
+
+
 def batches(count, size):
     graphs = [(torch.from_numpy(small_world(20, 8, 0.3, seed)), 20) for seed in range(count)]
     packed = mpsn.clique_complexes(graphs, 2, device="cuda")
@@ -51,7 +64,7 @@ def batches(count, size):
 
 def main():
     device = torch.cuda.get_device_name()
-    rows = [lifting(100_000, 20), lifting(400_000, 40)]
+    rows = [lifting(100_000, 20), lifting(400_000, 40), rips(100_000, 20.5), rips(400_000, 40)]
     rows += [batches(2000, size) for size in (32, 128, 1024)]
     for row in rows:
         print(device, row)

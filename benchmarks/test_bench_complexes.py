@@ -11,7 +11,8 @@ import torch
 from side_by_side import TableData, best, small_world
 from torch_geometric.data import Batch
 
-from mpsn import clique_complex, clique_complexes
+from mpsn import alpha_complex, clique_complex, clique_complexes, rips_complex
+from mpsn.lifting import witness_complex
 
 
 def gudhi_arrays(edges, n, max_dim):
@@ -41,6 +42,46 @@ def test_small_world_100k(faster):
         goal=8,
         others_rounds=2,
     )
+
+
+def rips_arrays(points, radius, max_dim):
+    """Build with gudhi and hand the simplices over as one numpy array per dimension."""
+    tree = gudhi.RipsComplex(points=points, max_edge_length=radius).create_simplex_tree(max_dim)
+    rows = [[] for _ in range(max_dim + 1)]
+    for simplex, _ in tree.get_simplices():
+        rows[len(simplex) - 1].append(simplex)
+    return [np.array(r) for r in rows]
+
+
+def test_rips_of_20k_points(faster):
+    points, radius = np.random.default_rng(0).random((20_000, 2)), (20 / np.pi / 20_000) ** 0.5
+    found, K = rips_arrays(points, radius, 2), rips_complex(points, radius)
+    for k in (1, 2):
+        rows = found[k][np.lexsort(found[k].T[::-1])]
+        assert np.array_equal(rows, K.simplices(k).numpy())
+    faster(
+        lambda: rips_complex(points, radius),
+        {"gudhi": lambda: rips_arrays(points, radius, 2)},
+        goal=10,
+        others_rounds=2,
+    )
+
+
+def test_alpha_costs_at_most_a_third_more_than_gudhi(faster):
+    points = np.random.default_rng(0).random((20_000, 2))
+    theirs = {"gudhi": lambda: gudhi.AlphaComplex(points=points).create_simplex_tree()}
+    faster(lambda: alpha_complex(points), theirs, goal=1 / 1.3, others_rounds=5)
+
+
+def test_witnesses_cost_at_most_a_third_more_than_gudhi(faster):
+    points = np.random.default_rng(0).random((20_000, 2))
+
+    def theirs():
+        builder = gudhi.EuclideanWitnessComplex(landmarks=points[:200], witnesses=points)
+        return builder.create_simplex_tree(0.05**2, 2)
+
+    ours = lambda: witness_complex(points, points[:200], 0.05)  # noqa: E731
+    faster(ours, {"gudhi": theirs}, goal=1 / 1.3, others_rounds=5)
 
 
 def gnp(count, n=20, p=0.5, seed=0):

@@ -39,14 +39,18 @@ if TYPE_CHECKING:
     from mpsn.datasets import read_graphs, read_molecules
     from mpsn.errors import MPSNError
     from mpsn.lifting import (
+        alpha_complex,
         clique_complex,
         clique_complexes,
         cube_complex,
         cube_complexes,
         cubical_complex,
+        from_groups,
         lift_features,
+        mesh_complex,
         ring_complex,
         ring_complexes,
+        rips_complex,
     )
 
 __version__ = "0.1.0"
@@ -58,6 +62,7 @@ __all__ = [
     "MPSNError",
     "SimplicialComplex",
     "SubcomplexLoader",
+    "alpha_complex",
     "clique_complex",
     "clique_complexes",
     "collate",
@@ -68,9 +73,11 @@ __all__ = [
     "datasets",
     "estimators",
     "experiments",
+    "from_groups",
     "lift_features",
     "lifting",
     "load",
+    "mesh_complex",
     "nn",
     "plotting",
     "read_graphs",
@@ -78,6 +85,7 @@ __all__ = [
     "regions",
     "ring_complex",
     "ring_complexes",
+    "rips_complex",
     "testing",
     "wl",
 ]
@@ -89,18 +97,22 @@ _HOMES = {
     "MPSNError": "mpsn.errors",
     "SimplicialComplex": "mpsn.complexes",
     "SubcomplexLoader": "mpsn.complexes",
+    "alpha_complex": "mpsn.lifting",
     "clique_complex": "mpsn.lifting",
     "clique_complexes": "mpsn.lifting",
     "collate": "mpsn.complexes",
     "cube_complex": "mpsn.lifting",
     "cube_complexes": "mpsn.lifting",
     "cubical_complex": "mpsn.lifting",
+    "from_groups": "mpsn.lifting",
     "lift_features": "mpsn.lifting",
     "load": "mpsn.complexes",
+    "mesh_complex": "mpsn.lifting",
     "read_graphs": "mpsn.datasets",
     "read_molecules": "mpsn.datasets",
     "ring_complex": "mpsn.lifting",
     "ring_complexes": "mpsn.lifting",
+    "rips_complex": "mpsn.lifting",
 }
 
 

@@ -58,6 +58,10 @@ class LeftOut(UserWarning):
     """Something in the data that is not used, and why."""
 
 
+class MeshWarning(UserWarning):
+    """A mesh that is not a manifold, and why."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the known names closest to ``name``, or an empty string.
 

@@ -3,6 +3,8 @@
 import json
 
 import networkx as nx
+import numpy as np
+import pytest
 
 
 def test_json(mpsn, tmp_path):
@@ -54,3 +56,53 @@ def test_help_teaches(mpsn):
     assert code == 0
     assert "Betti numbers" in out
     assert "mpsn lift graphs.g6" in out
+
+
+FILES = {
+    "rips": ("points.csv", "x,y\n0,0\n1,0\n0,1\n9,9\n", ["--set", "radius=1.5"], [4, 3, 1]),
+    "alpha": ("points.txt", "0 0\n1 0\n0 1\n", [], [3, 3, 1]),
+    "hypergraph": ("groups.txt", "ann bob carl dora\nann, eve\n", ["--max-dim", 1], [5, 7]),
+    "dowker": ("relation.csv", "1,0\n1,1\n0,1\n", [], [3, 2]),
+    "cubical": ("image.tsv", "0\t1\n2\t3\n", [], [9, 12, 4]),
+    "mesh": ("one.off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n", [], [3, 3, 1]),
+    "directed": ("arrows.csv", "source,target\n0,1\n1,0\n1,2\n0,2\n", [], [3, 4, 2]),
+    "motifs": ("square.csv", "0,1\n1,2\n2,3\n3,0\n", ["--set", "patterns=[4]"], [4, 4, 1]),
+}
+
+
+@pytest.mark.parametrize("how", FILES)
+def test_every_kind_of_data(how, mpsn, tmp_path):
+    name, text, options, counts = FILES[how]
+    (tmp_path / name).write_text(text)
+    code, out, _ = mpsn("lift", tmp_path / name, "--how", how, "--json", *options)
+    assert code == 0
+    (found,) = json.loads(out)["graphs"]
+    assert found["counts"] == counts
+
+
+def test_points_in_npy(mpsn, tmp_path):
+    np.save(tmp_path / "points.npy", np.eye(3))
+    code, out, _ = mpsn("lift", tmp_path / "points.npy", "--how", "rips", "--set", "k=1", "--json")
+    assert code == 0
+    assert json.loads(out)["graphs"][0]["counts"][0] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("0 0\n", ["--how", "ripss"], "Did you mean rips"),
+        ("0 0\n", ["--how", "rips", "--set", "radius"], "Expected --set NAME=VALUE"),
+        ("0 0\n", ["--how", "rips", "--set", "radus=1"], "Did you mean radius"),
+        ("0 0\n1\n", ["--how", "rips", "--set", "radius=1"], "Expected numbers, a row per point"),
+        ("0 0\n", ["--how", "witness"], "Expected --set landmarks=..."),
+        ("0 1\n", ["--how", "motifs"], "Expected --set patterns=..."),
+        (None, ["--how", "alpha"], "found none"),
+    ],
+)
+def test_data_that_cannot_be_lifted(text, options, message, mpsn, tmp_path):
+    path = tmp_path / "points.txt"
+    if text is not None:
+        path.write_text(text)
+    code, _, err = mpsn("lift", path, *options)
+    assert code == 2
+    assert message in err

@@ -23,7 +23,7 @@ def imported(path):
 
 def test_imports_are_declared_with_lower_bounds():
     extras = PROJECT["optional-dependencies"]
-    users = [d for group in ("plot", "ocean", "chem") for d in extras[group]]
+    users = [d for group in ("plot", "ocean", "chem", "tda", "mesh") for d in extras[group]]
     users += PROJECT["dependencies"]
     assert [requirement for requirement in users if ">=" not in requirement] == []
     declared = {requirement.partition(">=")[0] for requirement in (*users, *extras["dev"])}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -22,38 +22,40 @@ def lift(
     file: Annotated[
         Path,
         typer.Argument(
-            help="graph6, sparse6, edge list, GraphML, GEXF, GML or .npz; or a list of simplices, "
-            ".simplices or .json."
+            help="Graphs: graph6, sparse6, edge list, GraphML, GEXF, GML or .npz. Points and "
+            "matrices: .npy, or numbers in text. Meshes: OFF, PLY, OBJ or STL. Lists of "
+            "simplices or hyperedges: .simplices, .json, or text with a list of names per line."
         ),
     ],
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
     ] = None,
-    lift: Annotated[
-        str, typer.Option(help="The cells: cliques, rings, cliques+rings or cubes.")
-    ] = "cliques",
+    how: Annotated[str, typer.Option("--how", "--lift", help="The lift; see above.")] = "cliques",
     max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Another option of the lift, NAME=VALUE. Can be repeated."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lift the graphs of a file to complexes, and count cells and holes.
+    """Lift the graphs of a file, points, a mesh, ... to complexes, and count cells and holes.
 
-    Prints, for each graph, the number of cells of each dimension in its clique complex (or its
-    complex of rings or cubes), its Euler number and its Betti numbers (components, loops, voids,
-    ...), and the time to lift all.
+    Prints, for each graph, the number of cells of each dimension in its clique complex (or that of
+    another lift), its Euler number and its Betti numbers (components, loops, voids, ...), and the
+    time to lift all.
+
+    The lifts of graphs: cliques, rings, cliques+rings, cubes, neighborhoods, independence, paths,
+    motifs (--set patterns=[3,4]: cycles), directed. Of points, one per line: rips (--set radius=0.5
+    or --set k=5), alpha, cech, witness (--set landmarks=20). Of a mesh: mesh. Of the groups of a
+    hypergraph, one per line: hypergraph. Of the matrix of a relation: dowker. Of an image: cubical.
 
     Example: mpsn lift graphs.g6 --max-dim 3
     """
-    from mpsn import read_graphs
-    from mpsn.datasets import read_complex
-    from mpsn.datasets._simplices import is_simplices
-    from mpsn.lifting._named import as_lift
+    from mpsn.cli._roads import read_for
 
-    simplices = is_simplices(file)
-    graphs = [] if simplices else read_graphs(file)
+    items, lift_all = read_for(file, how, max_dim, max_ring, options or [])
     start = time.perf_counter()
-    lifted: Any = as_lift(cast("Any", lift), max_dim, max_ring)(graphs)  # its name is checked there
-    if simplices:
-        lifted = [read_complex(file, max_dim=max_dim)]
+    lifted = lift_all(items)
     seconds = time.perf_counter() - start
     with Console(stderr=True).status("counting holes"):
         rows = [

@@ -80,8 +80,8 @@ def fit(
     lift: Annotated[
         str | None,
         typer.Option(
-            help="The cells: cliques, rings, cliques+rings or cubes. Defaults to rings for "
-            "molecules, to cliques for other graphs.",
+            help="The cells: cliques, rings, cliques+rings, cubes, or another lift of graphs that "
+            "mpsn lift names. Defaults to rings for molecules, to cliques for other graphs.",
         ),
     ] = None,
     max_dim: Annotated[int, typer.Option(help="Largest dimension of a cell.")] = 2,

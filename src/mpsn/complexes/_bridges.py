@@ -54,17 +54,20 @@ def to_toponetx(K: "SimplicialComplex") -> Any:
     return package("toponetx").SimplicialComplex(_maximal(K))
 
 
-def from_xgi(complex: Any) -> "SimplicialComplex":
-    """Build from an XGI ``SimplicialComplex``; names of vertices become ``vertex_labels``.
+def from_xgi(complex: Any, max_dim: int | None = None) -> "SimplicialComplex":
+    """Build from an XGI ``SimplicialComplex``, or a ``Hypergraph`` and all faces of its hyperedges.
 
-    Attributes of vertices and simplices are left out, with a warning
-    :class:`mpsn.errors.LeftOut`.
+    Names of vertices become ``vertex_labels``. Attributes of vertices and simplices are left out,
+    with a warning :class:`mpsn.errors.LeftOut`.
+
+    Args:
+        max_dim: Largest dimension to keep. Defaults to no bound.
     """
-    members = complex.edges.members()
+    members = [edge for edge in complex.edges.members() if edge]
     _warn(
         "XGI", {name for part in (complex.nodes, complex.edges) for i in part for name in part[i]}
     )
-    return named_complex([*([node] for node in complex.nodes), *map(list, members)])
+    return named_complex([*([node] for node in complex.nodes), *map(list, members)], max_dim)
 
 
 def to_xgi(K: "SimplicialComplex") -> Any:

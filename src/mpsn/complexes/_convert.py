@@ -1,4 +1,4 @@
-"""Conversion from and to other formats: lists of simplices, graphs, gudhi."""
+"""Conversion from and to other formats: lists of simplices, graphs."""
 
 import warnings
 from collections import defaultdict
@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from mpsn.complexes._checks import as_int
 from mpsn.complexes._graphs import CleanGraphs, clean_graphs
 from mpsn.complexes._memory import available_memory, check_vertices
+from mpsn.complexes._sparse import ranges
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError, LeftOut, TooLargeError
 
@@ -26,7 +27,9 @@ C = TypeVar("C", bound="Complex")
 
 
 def from_simplices(
-    simplices: Iterable[Collection[Hashable]], num_vertices: int | None = None
+    simplices: Iterable[Collection[Hashable]],
+    num_vertices: int | None = None,
+    max_dim: int | None = None,
 ) -> "SimplicialComplex":
     """Build the complex of the given simplices and all their faces.
 
@@ -38,18 +41,20 @@ def from_simplices(
             are strings or tuples, they are numbered in sorted order and kept as ``vertex_labels``.
         num_vertices: Number of vertices, including isolated ones. Defaults to one more than the
             largest vertex. Not for named vertices: write an isolated one v as [v].
+        max_dim: Largest dimension to keep; of larger simplices, all faces up to it. Defaults to
+            no bound.
 
     Example:
         >>> SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
         SimplicialComplex(dim=2, counts=(4, 4, 1))
         >>> SimplicialComplex.from_simplices([["ann", "bob"], ["carl"]]).vertex_labels
         ('ann', 'bob', 'carl')
+        >>> SimplicialComplex.from_simplices([range(100)], max_dim=1)
+        SimplicialComplex(dim=1, counts=(100, 4950))
     """
-    from mpsn.complexes.simplicial import SimplicialComplex
-
     simplices = list(simplices)
     if num_vertices is None and _are_named(simplices):
-        return named_complex(simplices)
+        return named_complex(simplices, max_dim)
     given: dict[int, list[Sequence[Any]]] = defaultdict(list)
     for simplex in simplices:
         try:
@@ -69,9 +74,38 @@ def from_simplices(
     check_vertices(n, torch.device("cpu"))
     if n <= largest:
         raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")
+    return closure(tables, n, max_dim)
+
+
+def closure(tables: dict[int, Tensor], n: int, max_dim: int | None) -> "SimplicialComplex":
+    """Build the complex of the rows of vertex tables, keyed by their width, and of their faces.
+
+    Rows ascend, and vertices are below ``n``. A bound ``max_dim`` is kept to.
+    """
+    from mpsn.complexes.simplicial import SimplicialComplex
+
+    if max_dim is not None:
+        size = as_int(max_dim, "max_dim") + 1
+        wide = {width: rows for width, rows in tables.items() if width > size}
+        many = sum(len(rows) * comb(width, size) for width, rows in wide.items())
+        limit = available_memory(torch.device("cpu"))
+        _check_room(_room(many, size), limit, f"{many:,} faces of {size} vertices")
+        parts = [rows[:, _subsets(width, size)].reshape(-1, size) for width, rows in wide.items()]
+        tables = {width: rows for width, rows in tables.items() if width <= size}
+        if parts:
+            tables[size] = torch.cat([tables.get(size, parts[0][:0]), *parts])
     faces = close_under_faces(tables, max(tables, default=1), n)
     ptr = [torch.tensor([0, m]) for m in (n, *map(len, faces))]
     return SimplicialComplex._of_tables(faces, ptr)
+
+
+def _subsets(n: int, size: int) -> Tensor:
+    """Return the subsets of 0, ..., n - 1 of a size, one per row."""
+    rows = torch.arange(n)[:, None]
+    while rows.shape[1] < size:
+        owner, more = ranges(rows[:, -1] + 1, n - 1 - rows[:, -1])
+        rows = torch.cat([rows[owner], more[:, None]], dim=1)
+    return rows
 
 
 def _are_named(simplices: list[Any]) -> bool:
@@ -81,14 +115,16 @@ def _are_named(simplices: list[Any]) -> bool:
     )
 
 
-def named_complex(simplices: Iterable[Collection[Hashable]]) -> "SimplicialComplex":
+def named_complex(
+    simplices: Iterable[Collection[Hashable]], max_dim: int | None = None
+) -> "SimplicialComplex":
     """Build from simplices over any names, which become labels unless they are 0, 1, ..."""
     rows = [list(simplex) for simplex in simplices]
     names: list[Any] = list(dict.fromkeys(name for row in rows for name in row))
     with suppress(TypeError):  # names of several types stay in their order
         names.sort()
     number = {name: i for i, name in enumerate(names)}
-    K = from_simplices([[number[name] for name in row] for row in rows], len(names))
+    K = from_simplices([[number[name] for name in row] for row in rows], len(names), max_dim)
     return K if names == list(range(len(names))) else K.replace(vertex_labels=names)
 
 
@@ -143,7 +179,7 @@ def _check_room(need: int, limit: int, what: str) -> None:
     if need > limit:
         raise TooLargeError(
             f"Expected simplices whose faces take at most {limit / 2**30:.3g} GiB, got {what}, "
-            f"which take at least {need / 2**30:.3g} GiB; give simplices of lower dimension."
+            f"which take at least {need / 2**30:.3g} GiB; lower max_dim, or give smaller simplices."
         )
 
 
@@ -248,23 +284,6 @@ def from_graph(graph: object) -> "SimplicialComplex":
     return complex_of(SimplicialComplex, clean, edges, [clean.ptr, edge_ptr])
 
 
-def from_gudhi(tree: Any) -> "SimplicialComplex":
-    """Build from a gudhi ``SimplexTree``; its vertex numbers become ``vertex_labels``."""
-    given: dict[int, list[list[int]]] = defaultdict(list)
-    for simplex, _ in tree.get_simplices():
-        given[len(simplex)].append(simplex)
-    names = torch.tensor(sorted(row[0] for row in given[1]), dtype=torch.int64)
-    rows = [
-        torch.searchsorted(names, torch.tensor(simplices)).tolist()
-        for size, simplices in sorted(given.items())
-        if size
-    ]
-    K = from_simplices([row for table in rows for row in table], len(names))
-    if torch.equal(names, torch.arange(len(names))):
-        return K
-    return K.replace(vertex_labels=names.tolist())
-
-
 def to_simplices(K: "SimplicialComplex") -> list[list[int]]:
     """Return all simplices as vertex lists, vertices first."""
     return [row for k in range(K.dim + 1) for row in K.simplices(k).tolist()]
@@ -282,16 +301,3 @@ def to_pyg(K: "SimplicialComplex") -> Data:
     if K.y is not None:
         data.y = K.y
     return data
-
-
-def to_gudhi(K: "SimplicialComplex") -> Any:
-    """Return a gudhi ``SimplexTree``."""
-    try:
-        import gudhi
-    except ImportError as error:
-        raise ComplexError("Expected gudhi to be installed; run pip install gudhi.") from error
-    tree = gudhi.SimplexTree()
-    for k in range(K.dim + 1):
-        rows = K.simplices(k).cpu().numpy()
-        tree.insert_batch(np.ascontiguousarray(rows.T).astype(np.int32), np.zeros(len(rows)))
-    return tree

@@ -128,17 +128,22 @@ def _features(x: Any, what: str) -> Tensor | None:
     return rows[:, None] if rows is not None and rows.dim() == 1 else rows
 
 
-def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = None) -> CleanGraphs:
+def clean_graphs(
+    graphs: Sequence[object], device: torch.device | str | None = None, directed: bool = False
+) -> CleanGraphs:
     """Read and validate many graphs, and clean their edges, in one pass.
 
-    Self-loops are dropped, and directions and duplicates of edges are ignored. Isolated vertices
-    stay. The features of an edge are those of its first listing.
+    Self-loops are dropped, and duplicates of edges are ignored; directions too, unless the result
+    is to be ``directed``. Then rows are not ascending, and the edges of undirected networkx graphs
+    run in both directions. Isolated vertices stay. The features of an edge are those of its first
+    listing.
     """
     graphs = list(graphs)
-    directed = sum(isinstance(graph, nx.DiGraph) for graph in graphs)
     if directed:
+        graphs = [g.to_directed() if isinstance(g, nx.Graph) else g for g in graphs]
+    elif arrows := sum(isinstance(graph, nx.DiGraph) for graph in graphs):
         warnings.warn(
-            f"The directions of the edges of {directed} of {len(graphs)} graphs are not used: the "
+            f"The directions of the edges of {arrows} of {len(graphs)} graphs are not used: the "
             f"edges of a complex are undirected.",
             LeftOut,
             stacklevel=4,
@@ -172,8 +177,8 @@ def clean_graphs(graphs: Sequence[object], device: torch.device | str | None = N
         _refuse_ends(bad, read)
     _check_data(read)
     wanted = any(attr is not None for attr in attrs)
-    if wanted or where.type != "cpu":
-        edges, first, same = _clean_by_sort(ends, sum(nodes), wanted)
+    if wanted or directed or where.type != "cpu":
+        edges, first, same = _clean_by_sort(ends, sum(nodes), wanted, directed)
         return CleanGraphs(edges, ptr, read, first, same)
     return CleanGraphs(torch.from_numpy(_clean(ends.numpy(), sum(nodes))), ptr, read, None)
 
@@ -205,10 +210,10 @@ def _check_data(graphs: Sequence[Graph]) -> None:
 
 
 def _clean_by_sort(
-    ends: Tensor, n: int, first: bool
+    ends: Tensor, n: int, first: bool, directed: bool
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    low, high = ends.min(dim=0).values, ends.max(dim=0).values
-    keep, earliest, same = low < high, None, None
+    low, high = ends if directed else ends.aminmax(dim=0)
+    keep, earliest, same = low != high, None, None
     key = (low * n + high)[keep]
     if first:
         key, inverse = torch.unique(key, return_inverse=True)

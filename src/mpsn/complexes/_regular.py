@@ -127,9 +127,13 @@ def check_cubes(incidences: Sequence[Incidence]) -> None:
 
 
 def _check_distinct(B: Incidence, k: int) -> None:
-    """Raise if two cells have the same faces. Sorts cells by their faces, as far as they agree."""
-    order = torch.argsort(B.face, stable=True)
-    face = B.face[order[torch.argsort(B.cell[order], stable=True)]]  # ascending in each cell
+    """Raise if two cells have the same faces. Sorts cells by their faces, as far as they agree.
+
+    Two edges between the same vertices may run in opposite directions.
+    """
+    given = B.face if k > 1 else 2 * B.face + (B.signs > 0)
+    order = torch.argsort(given, stable=True)
+    face = given[order[torch.argsort(B.cell[order], stable=True)]]  # ascending in each cell
     start, size = B.offsets[:-1], B.offsets.diff()
     group, cells, column = size, torch.arange(len(B), device=face.device), 0
     while True:
@@ -146,7 +150,7 @@ def _check_distinct(B: Incidence, k: int) -> None:
                 f"Expected cells with different boundaries, got the {k}-cells {pair[0]} and "
                 f"{pair[1]} with the faces {_faces(B, pair[1])}; give each cell once."
             )
-        group = group * B.count + face[start[cells] + column]
+        group = group * 2 * B.count + face[start[cells] + column]
         column += 1
 
 

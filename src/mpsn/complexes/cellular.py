@@ -18,7 +18,8 @@ class CellComplex(Complex):
     """A regular cell complex, with optional features, labels and orientation.
 
     The boundary of a k-cell is a sphere of (k-1)-cells: an edge has two vertices, a 2-cell is a
-    polygon, and so on. Two cells may share several faces, but not their whole boundary.
+    polygon, and so on. Two cells may share several faces, but not their whole boundary, except for
+    two edges in opposite directions, as in digraphs.
 
     *Orientation.* The signs of the incidences say how cells are oriented; ``flip`` reverses
     orientations.
@@ -137,6 +138,10 @@ class CellComplex(Complex):
             table = torch.empty_like(rows)
             table[B.cell, column] = B.face
             tables.append(table)
+            if k == 1 and len(torch.unique(table, dim=0)) < len(table):
+                raise ComplexError(
+                    "Expected at most one edge between two vertices, got edges in both directions."
+                )
             sign = B.signs * (1 - 2 * (column % 2)).to(torch.int8) * signs[-1][B.face]
             signs.append(sign[B.offsets[:-1]])
         return SimplicialComplex._of_tables(

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mpsn.complexes import _bridges, _convert, _symmetries
+from mpsn.complexes import _bridges, _convert, _gudhi, _symmetries
 from mpsn.complexes._checks import as_index_table, as_int, check_face_tables
 from mpsn.complexes.complex import Complex, as_incidences
 from mpsn.complexes.incidence import Incidence
@@ -114,12 +114,12 @@ class SimplicialComplex(Complex):
 
     from_simplices = staticmethod(_convert.from_simplices)
     from_graph = staticmethod(_convert.from_graph)
-    from_gudhi = staticmethod(_convert.from_gudhi)
+    from_gudhi = staticmethod(_gudhi.from_gudhi)
     from_toponetx = staticmethod(_bridges.from_toponetx)
     from_xgi = staticmethod(_bridges.from_xgi)
     to_simplices = _convert.to_simplices
     to_pyg = _convert.to_pyg
-    to_gudhi = _convert.to_gudhi
+    to_gudhi = _gudhi.to_gudhi
     to_scipy = _bridges.to_scipy
     to_toponetx = _bridges.to_toponetx
     to_xgi = _bridges.to_xgi

@@ -14,9 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mpsn.complexes import ComplexDataset
+from mpsn.complexes import Complex, ComplexDataset
 from mpsn.complexes._saving import to_parts
-from mpsn.complexes.complex import Complex
 from mpsn.datasets._molecules import parse_molecule
 from mpsn.errors import GraphError
 from mpsn.estimators._ensemble import Ensemble
@@ -32,6 +31,7 @@ from mpsn.estimators._inputs import (
     prepare,
     say,
     targets_of,
+    transformed,
     vertex_names,
 )
 from mpsn.estimators._kernel import blend, find_colors
@@ -187,7 +187,7 @@ class Simplicial(BaseEstimator):
         self, graphs: Iterable[object], encoding: Encoding | None = None, **more: Any
     ) -> Prepared:
         lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
-        return prepare(graphs, self.max_dim, encoding, lift=lift, **more)
+        return prepare(transformed(graphs, self), self.max_dim, encoding, lift=lift, **more)
 
     def _blend(
         self,
@@ -291,6 +291,7 @@ class Simplicial(BaseEstimator):
             The contributions per simplex, which can be drawn; see :class:`Explanation`.
         """
         check_is_fitted(self, "model_")
+        (graph,) = transformed([graph], self)
         (K,) = self._prepare([graph], self.features_)[0]
         if (names := vertex_names(graph)) is not None:
             K = K.replace(vertex_labels=names)

@@ -23,7 +23,7 @@ from mpsn.estimators._ensemble import Ensemble
 from mpsn.estimators._explain import Explanation, explain
 from mpsn.estimators._features import Encoding, Wanted
 from mpsn.estimators._given import Notes, read
-from mpsn.estimators._inputs import check_many, lift_all, prepare, say, vertex_names
+from mpsn.estimators._inputs import check_many, lift_all, prepare, say, transformed, vertex_names
 from mpsn.estimators._on_cells import (
     Cell,
     OnCells,
@@ -95,7 +95,7 @@ class CellModel(BaseEstimator):
         if not isinstance(self.dim, (int, np.integer)) or not 0 <= self.dim <= self.max_dim:
             raise MPSNError(f"Expected 0 <= dim <= max_dim={self.max_dim}, got dim={self.dim!r}.")
         trainer = Trainer(self)
-        graphs, given = as_list(K), [y] if is_one(K) else list(cast("Iterable[object]", y))
+        graphs, given = self._items(K), [y] if is_one(K) else list(cast("Iterable[object]", y))
         notes = Notes()
         data, self.features_, self.signs_ = serially(self._prepare, graphs, notes)
         say(notes)
@@ -137,6 +137,10 @@ class CellModel(BaseEstimator):
     def _odd(self) -> bool:
         """Whether predictions change sign with the orientation."""
         return self.oriented and isinstance(self, RegressorMixin)
+
+    def _items(self, K: object) -> list[object]:
+        items = [K] if is_one(K) else list(cast("Iterable[object]", K))
+        return list(transformed(items, self))
 
     def _prepare(
         self,
@@ -206,7 +210,7 @@ class CellModel(BaseEstimator):
         """Return the outputs of the network for the cells of each complex."""
         check_is_fitted(self, "model_")
         notes, where = Notes(), self.model_.device
-        data = self._prepare(as_list(K), notes, self.features_, self.signs_)[0].to(where)
+        data = self._prepare(self._items(K), notes, self.features_, self.signs_)[0].to(where)
         say(notes)
         everything = torch.arange(data.union.count(self.dim), device=where)
         forward = OnCells(data, self.dim, everything, self.batch_size)
@@ -218,7 +222,7 @@ class CellModel(BaseEstimator):
         """Return the cells of a complex that :meth:`predict` predicts, as tuples of vertices."""
         if not is_one(K):
             raise GraphError("Expected one complex or graph, got several.")
-        graphs = as_list(K)
+        graphs = self._items(K)
         return self._names(graphs[0], self._lifted(graphs))
 
     def explain(self, K: object, cell: object, target: object = None) -> Explanation:
@@ -234,7 +238,7 @@ class CellModel(BaseEstimator):
                 predicted, or output 0.
         """
         check_is_fitted(self, "model_")
-        (graph,) = as_list(K)
+        (graph,) = self._items(K)
         data = self._prepare([graph], Notes(), self.features_, self.signs_)[0]
         number = cell if isinstance(cell, (int, np.integer)) else None
         if number is None:
@@ -298,7 +302,7 @@ class CellModel(BaseEstimator):
 
     def _pairs(self, K: object, y: object) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the targets of known cells, and the predictions for them."""
-        graphs = as_list(K)
+        graphs = self._items(K)
         given = [y] if is_one(K) else list(cast("Iterable[object]", y))
         truth, there = self._known(graphs, self._lifted(graphs), given)
         found: Any = self.predict(graphs)
@@ -314,11 +318,6 @@ def is_one(K: object) -> bool:
     except GraphError:
         return True
     return False
-
-
-def as_list(K: object) -> list[object]:
-    """Return one complex or graph, or several, as a list."""
-    return [K] if is_one(K) else list(cast("Iterable[object]", K))
 
 
 def _unshifted(targets: Targets) -> Numbers:

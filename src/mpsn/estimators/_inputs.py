@@ -20,7 +20,7 @@ from mpsn.errors import GraphError, LeftOut
 from mpsn.estimators._features import Encoding, Wanted, attributes, find_encoding, lines
 from mpsn.estimators._given import Notes, Read, drop_lifted, read, tables
 from mpsn.lifting import lift_features
-from mpsn.lifting._named import as_lift
+from mpsn.lifting._named import as_lift, as_transform
 
 LiftAll = Callable[..., ComplexDataset[Any]]
 Prepared = tuple[ComplexDataset[Any], Encoding]
@@ -142,3 +142,11 @@ def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
             )
         found.append(row.tolist())
     return np.array(found).squeeze(1) if found and len(found[0]) == 1 else np.array(found)
+
+
+def transformed(graphs: Iterable[object], settings: Any) -> Iterable[object]:
+    """Return complexes, where the lift of an estimator takes other data than graphs."""
+    lift = as_transform(settings.lift, max(settings.max_dim, 1), settings.max_ring)
+    if lift is None:
+        return graphs
+    return [graph if isinstance(graph, Complex) else lift(graph) for graph in graphs]

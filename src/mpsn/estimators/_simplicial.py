@@ -39,9 +39,11 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
 
     Args:
         lift: The cells: ``"cliques"``; ``"rings"``, chordless cycles as 2-cells;
-            ``"cliques+rings"``, with cliques of four and more vertices on top; ``"cubes"``; or a
+            ``"cliques+rings"``, with cliques of four and more vertices on top; ``"cubes"``; a
             function that takes a graph, as a pair of ``edge_index`` and ``num_nodes``, to a complex
-            with the same vertices and at least the same edges.
+            with the same vertices and at least the same edges; or another lift by name or as a
+            :class:`mpsn.lifting.ToComplex`, to which graphs, points, ... are passed as they are,
+            and of which all features are used.
         max_dim: Largest dimension of a cell; 2 for triangles and rings.
         max_ring: Largest number of vertices of a ring.
         features: Which features to use. ``"auto"`` for all that vertices, edges and simplices have,

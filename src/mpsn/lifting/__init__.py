@@ -1,20 +1,48 @@
-"""Lift graphs, images and volumes to complexes, and vertex features to cells."""
+"""Lift graphs, points, meshes, relations and images to complexes; features of vertices to cells."""
 
 from mpsn.lifting._coordinates import laplacian_coordinates
+from mpsn.lifting.alpha import alpha_complex, cech_complex, witness_complex
 from mpsn.lifting.clique import clique_complex, clique_complexes
 from mpsn.lifting.cube import cube_complex, cube_complexes
 from mpsn.lifting.cubical import cubical_complex
+from mpsn.lifting.directed import directed_flag_complex
 from mpsn.lifting.features import lift_features
+from mpsn.lifting.graphs import (
+    independence_complex,
+    nearest_neighbor_complex,
+    neighborhood_complex,
+    path_complex,
+)
+from mpsn.lifting.mesh import mesh_complex
+from mpsn.lifting.motif import motif_complex
+from mpsn.lifting.relations import dowker_complex, from_groups, hypergraph_complex
 from mpsn.lifting.ring import ring_complex, ring_complexes
+from mpsn.lifting.rips import rips_complex
+from mpsn.lifting.transforms import ToComplex
 
 __all__ = [
+    "ToComplex",
+    "alpha_complex",
+    "cech_complex",
     "clique_complex",
     "clique_complexes",
     "cube_complex",
     "cube_complexes",
     "cubical_complex",
+    "directed_flag_complex",
+    "dowker_complex",
+    "from_groups",
+    "hypergraph_complex",
+    "independence_complex",
     "laplacian_coordinates",
     "lift_features",
+    "mesh_complex",
+    "motif_complex",
+    "nearest_neighbor_complex",
+    "neighborhood_complex",
+    "path_complex",
     "ring_complex",
     "ring_complexes",
+    "rips_complex",
+    "witness_complex",
 ]

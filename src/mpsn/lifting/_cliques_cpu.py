@@ -6,6 +6,9 @@ extends the clique s = (v_0, ..., v_k) exactly if w is the last vertex of a late
 (v_0, ..., v_{k-1}, w), and of a child of s's first face, (v_1, ..., v_k, w). The face of (s, w)
 that omits v_i is the child of s's own face i with last vertex w: so the join that finds the
 cliques also finds their faces, in lexicographic order, without sorting or hashing.
+
+In a directed graph, cliques are *ordered*: v_i points at v_j for all i < j, whatever their numbers
+are. The same holds of them, but any sibling of s may extend it, not only a later one.
 """
 
 import numba
@@ -33,11 +36,13 @@ def _seek(last: Array, low: int, high: int, w: int) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def count(faces: Array, last: Array, ptr: Array, start: int, stop: int, out: Array) -> None:
+def count(
+    faces: Array, last: Array, ptr: Array, ordered: bool, start: int, stop: int, out: Array
+) -> None:
     """Write the number of children of each clique start .. stop to ``out``."""
     k = faces.shape[1] - 1
     for s in range(start, stop):
-        a, a_end = s + 1, ptr[faces[s, k] + 1]
+        a, a_end = ptr[faces[s, k]] if ordered else s + 1, ptr[faces[s, k] + 1]
         b, b_end = ptr[faces[s, 0]], ptr[faces[s, 0] + 1]
         found = 0
         while a < a_end and b < b_end:
@@ -57,6 +62,7 @@ def fill(
     faces: Array,
     last: Array,
     ptr: Array,
+    ordered: bool,
     start: int,
     stop: int,
     row: int,
@@ -66,7 +72,7 @@ def fill(
     """Write the face rows and last vertices of the children of start .. stop from ``row`` on."""
     k = faces.shape[1] - 1
     for s in range(start, stop):
-        a, a_end = s + 1, ptr[faces[s, k] + 1]
+        a, a_end = ptr[faces[s, k]] if ordered else s + 1, ptr[faces[s, k] + 1]
         b, b_end = ptr[faces[s, 0]], ptr[faces[s, 0] + 1]
         while a < a_end and b < b_end:
             if last[a] < last[b]:

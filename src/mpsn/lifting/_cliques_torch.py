@@ -23,14 +23,15 @@ class Candidates(NamedTuple):
     by_sibling: Tensor
 
 
-def candidates(faces: Tensor, ptr: Tensor) -> Candidates:
+def candidates(faces: Tensor, ptr: Tensor, ordered: bool) -> Candidates:
     """Return where to look for the children of each clique.
 
-    A child of clique s is a later sibling of s whose last vertex also extends s's first face (see
-    ``_cliques_cpu``). The shorter of the two lists is scanned, the longer one searched.
+    A child of clique s is a later sibling of s (if ``ordered``, any) whose last vertex also extends
+    s's first face (see ``_cliques_cpu``). The shorter of the two lists is scanned, the longer one
+    searched.
     """
     parent, first = faces[:, -1], faces[:, 0]
-    sibling = torch.arange(1, len(faces) + 1, device=faces.device)
+    sibling = ptr[parent] if ordered else torch.arange(1, len(faces) + 1, device=faces.device)
     siblings, children = ptr[parent + 1] - sibling, ptr[first + 1] - ptr[first]
     by_sibling = siblings <= children
     return Candidates(

@@ -33,6 +33,7 @@ class Level(NamedTuple):
     faces: Tensor
     last: Tensor
     ptr: Tensor
+    ordered: bool  # whether they are those of a directed graph
 
 
 def clique_complex(
@@ -103,15 +104,18 @@ def _lift(
 
 
 def cliques(
-    clean: CleanGraphs, n: int, max_dim: int | None, budget: Budget
+    clean: CleanGraphs, n: int, max_dim: int | None, budget: Budget, ordered: bool = False
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the face tables of the cliques, from edges on, and the offsets of the graphs."""
+    """Return the face tables of the cliques, from edges on, and the offsets of the graphs.
+
+    If ``ordered``, edges run from their first to their second vertex, and so do those of cliques.
+    """
     edges = clean.edges
     tables, ptr = [], [clean.ptr]
     if max_dim != 0 and len(edges):
         degree = torch.bincount(edges[:, 0], minlength=n)
         starts = torch.nn.functional.pad(degree.cumsum(0), (1, 0))
-        level = Level(edges.flip(1), edges[:, 1].contiguous(), starts)
+        level = Level(edges.flip(1), edges[:, 1].contiguous(), starts, ordered)
         budget.check(len(edges), 24 * len(edges))
         while len(level.faces):
             tables.append(level.faces)
@@ -124,13 +128,14 @@ def cliques(
 
 
 def _up_cpu(level: Level, n: int, budget: Budget) -> Level:
-    faces, last, ptr = level.faces.numpy(), level.last.numpy(), level.ptr.numpy()
+    faces, last, ptr = (part.numpy() for part in level[:3])
     m, width = faces.shape
     counts = np.empty(m, np.int64)
     with progress(2 * m, width) as bar:
         for start in range(0, m, CHUNK):
-            cliques_cpu.count(faces, last, ptr, start, min(m, start + CHUNK), counts)
-            bar.update(min(m, start + CHUNK) - start)
+            stop = min(m, start + CHUNK)
+            cliques_cpu.count(faces, last, ptr, level.ordered, start, stop, counts)
+            bar.update(stop - start)
         children = np.zeros(m + 1, np.int64)
         np.cumsum(counts, out=children[1:])
         total = int(children[-1])
@@ -139,16 +144,18 @@ def _up_cpu(level: Level, n: int, budget: Budget) -> Level:
         row = 0
         for start in range(0, m, CHUNK):
             stop = min(m, start + CHUNK)
-            row = cliques_cpu.fill(faces, last, ptr, start, stop, row, out, out_last)
+            more = (level.ordered, start, stop, row)
+            row = cliques_cpu.fill(faces, last, ptr, *more, out, out_last)
             bar.update(stop - start)
-    return Level(torch.from_numpy(out), torch.from_numpy(out_last), torch.from_numpy(children))
+    found, found_last, starts = map(torch.from_numpy, (out, out_last, children))
+    return Level(found, found_last, starts, level.ordered)
 
 
 def _up_torch(level: Level, n: int, budget: Budget, room: int | None = None) -> Level:
-    faces, last, ptr = level
+    faces, last, ptr, ordered = level
     m, width = faces.shape
     keys = faces[:, -1] * n + last
-    candidates = cliques_torch.candidates(faces, ptr)
+    candidates = cliques_torch.candidates(faces, ptr, ordered)
     ends = candidates.sizes.cumsum(0)
     room = room or budget.room(CANDIDATE_BYTES)
     chunks = list(cut(ends, room))
@@ -177,4 +184,4 @@ def _up_torch(level: Level, n: int, budget: Budget, room: int | None = None) -> 
             row += size
             bar.update(chunk[1] - chunk[0])
     children = torch.searchsorted(out[:, -1].contiguous(), torch.arange(m + 1, device=faces.device))
-    return Level(out, out_last, children)
+    return Level(out, out_last, children, ordered)

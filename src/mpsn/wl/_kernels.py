@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError
-from mpsn.lifting._named import Lift, as_lift
+from mpsn.lifting._named import Lift, as_lift, as_transform
 from mpsn.wl._inputs import bare, common_attributes, vertex_features
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement
@@ -145,8 +145,11 @@ class SWLKernel(_ColorCounts):
         self.max_ring = max_ring
 
     def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
-        plain = graphs if self.initial == "features" else bare(graphs)
-        complexes = as_lift(self.lift, self.max_dim, self.max_ring)(plain)
+        own, settings = self.initial == "features", (self.max_dim, self.max_ring)
+        if (one := as_transform(self.lift, *settings)) is not None:
+            complexes: Any = [one(graph) if own else one(graph).bare() for graph in graphs]
+        else:
+            complexes = as_lift(self.lift, *settings)(graphs if own else bare(graphs))
         return swl(
             complexes, self.adjacencies, initial=self.initial, rounds=rounds, palette=palette
         )

@@ -1,0 +1,89 @@
+"""Data of every kind from files, for ``mpsn lift``."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from mpsn.errors import UNREADABLE, FileError, GraphError
+
+if TYPE_CHECKING:
+    from mpsn.complexes import Complex
+
+MAX_BYTES = 1 << 28  # of a file of text
+
+
+def read_for(
+    file: Path, how: str, max_dim: int | None, max_ring: int, options: list[str]
+) -> "tuple[list[Any], Callable[[list[Any]], Sequence[Complex]]]":
+    """Return the graphs, points, mesh, groups or image of a file, and the lift of such a list."""
+    from mpsn import read_graphs
+    from mpsn.datasets import read_complex
+    from mpsn.datasets._simplices import is_simplices
+    from mpsn.lifting._named import Name, as_lift
+    from mpsn.lifting.transforms import LIFTS, ToComplex, options_of
+
+    ToComplex(how)  # raises if there is none of this name
+    given = dict(_option(option) for option in options)
+    if how == "hypergraph" or is_simplices(file):
+        return [file], lambda files: [read_complex(path, max_dim=max_dim) for path in files]
+    if how in get_args(Name) and not given:
+        return read_graphs(file), as_lift(how, max_dim, max_ring)
+    for name in {"patterns", "landmarks"} & set(options_of(how)) - set(given):
+        raise GraphError(f"Expected --set {name}=... with --how {how}, got none.")
+    settings = {"max_dim": max_dim, "max_ring": max_ring if "rings" in how else None}
+    known = {k: v for k, v in settings.items() if v is not None and k in options_of(how)}
+    lift = ToComplex(how, **{**known, **given})
+    if LIFTS[how].data == "graph":
+        return read_graphs(file), as_lift(lift)
+    if not file.is_file():
+        raise FileError(f"Expected a file at {file}, found none.")
+    if how == "mesh":
+        return [file], as_lift(lift)
+    return [read_array(file)], as_lift(lift)
+
+
+def _option(option: str) -> tuple[str, Any]:
+    name, equals, value = option.partition("=")
+    if not equals:
+        raise GraphError(f"Expected --set NAME=VALUE, such as radius=0.5, got {option!r:.60}.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def read_array(path: Path) -> "np.ndarray[Any, np.dtype[Any]]":
+    """Read points, one per line, or an image: .npy, or numbers in CSV, TSV or text."""
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False))
+        rows = _lines(path)
+        if any(_number(cell) is None for cell in rows[0]):
+            rows = rows[1:]  # a header
+        return np.array([[float(cell) for cell in row] for row in rows], np.float32)
+    except UNREADABLE as error:
+        raise FileError(
+            f"Expected numbers, a row per point or line of an image, in {path}, which is damaged "
+            f"or of another kind ({error!s:.200})."
+        ) from error
+
+
+def _lines(path: Path) -> list[list[str]]:
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"larger than {MAX_BYTES:,} bytes")
+    lines = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
+    rows = [[cell for cell in re.split(r"[,;\s]+", line) if cell] for line in lines if line]
+    if not rows:
+        raise ValueError("empty")
+    return rows
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None

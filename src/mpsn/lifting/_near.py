@@ -1,0 +1,154 @@
+"""Pairs of points near each other: by k-d trees on the CPU, by grids and distances on a GPU."""
+
+import math
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.spatial import cKDTree
+from torch import Tensor
+from torch_geometric.data import Data
+
+from mpsn.complexes._checks import as_tensor, check_features
+from mpsn.complexes._sparse import ranges
+from mpsn.errors import ComplexError
+from mpsn.lifting._shared import Budget, Device, cut
+
+EDGE_BYTES = 24  # of an edge in a complex
+PAIR_BYTES = 64  # peak memory of the search on the GPU, per pair
+SLACK = 1 + 1e-9  # k-d trees may round otherwise than ``closer``, which decides
+CELLS = 1 << 20  # most cells of a grid along an axis
+
+
+class Points(NamedTuple):
+    """Points (n, d), what their vertices know (n, F), and labels."""
+
+    position: Tensor
+    x: Tensor
+    y: Tensor | None
+
+
+def as_points(points: object, device: Device = None) -> Points:
+    """Read points (n, d) as an array of any kind, or PyG ``Data`` with ``pos``."""
+    given: Any = points
+    known, y = (given.x, given.y) if isinstance(given, Data) else (None, None)
+    if isinstance(given, Data) and given.pos is None:
+        raise ComplexError("Expected PyG Data with positions pos, got none; set data.pos.")
+    position = as_tensor(given.pos if isinstance(given, Data) else given, "points")
+    if position.dim() != 2 or position.is_complex() or position.shape[1] < 1:
+        raise ComplexError(
+            f"Expected points of shape (n, d), one row of d >= 1 coordinates per point, got "
+            f"{position.dtype} of shape {tuple(position.shape)}."
+        )
+    if not position.is_floating_point():
+        position = position.to(torch.get_default_dtype())
+    position = position.detach() if device is None else position.detach().to(device)
+    check_features([position], [len(position)])
+    x = position
+    if known is not None:
+        known = known[:, None] if known.dim() == 1 else known
+        x = torch.cat([position, known.to(position)], dim=1)
+    if y is not None:
+        y = as_tensor(y, "y").to(position.device)
+    return Points(position, x, y)
+
+
+def lengths(position: Tensor, pairs: Tensor) -> Tensor:
+    """Return the distances (m,) float64 of pairs (m, 2)."""
+    return _squares(position, pairs).sqrt_()
+
+
+def closer(position: Tensor, pairs: Tensor, radius: float) -> Tensor:
+    """Return the pairs at a distance of at most ``radius``, the same ones on every device.
+
+    Squared distances have the same bits everywhere; roots do not, on some GPUs. So they are
+    compared with the largest number whose root is at most ``radius``.
+    """
+    most = radius * radius
+    while math.sqrt(most) > radius:
+        most = math.nextafter(most, 0)
+    while math.sqrt(above := math.nextafter(most, math.inf)) <= radius:
+        most = above
+    return pairs[_squares(position, pairs) <= most]
+
+
+def _squares(position: Tensor, pairs: Tensor) -> Tensor:
+    total = torch.zeros(len(pairs), dtype=torch.float64, device=position.device)
+    for column in position.double().T:
+        total += (column[pairs[:, 0]] - column[pairs[:, 1]]).square_()
+    return total
+
+
+def within(position: Tensor, radius: float, budget: Budget) -> Tensor:
+    """Return the pairs (m, 2) of points at a distance of at most ``radius``, in any order."""
+    if position.is_cpu:
+        tree = cKDTree(position.double().numpy())
+        most = (tree.count_neighbors(tree, radius * SLACK) - len(position)) // 2
+        budget.check(most, EDGE_BYTES * most)
+        pairs = torch.from_numpy(tree.query_pairs(radius * SLACK, output_type="ndarray"))
+        return closer(position, pairs, radius)
+    return by_grid(position, radius, budget)
+
+
+def by_grid(position: Tensor, radius: float, budget: Budget, room: int | None = None) -> Tensor:
+    """Return the same pairs in plain torch, from neighboring cells of a grid.
+
+    Points are sorted by their cells; a cell is as wide as ``radius`` along the three longest axes
+    of the points, so pairs are in the same or in neighboring cells. The neighbors along the last
+    axis are consecutive.
+    """
+    n, found, count = len(position), [position.new_zeros((0, 2), dtype=torch.int64)], 0
+    if n < 2:
+        return found[0]
+    low, high = position.double().aminmax(dim=0)
+    axes = (high - low).topk(min(3, position.shape[1])).indices
+    low, extent = low[axes], (high - low)[axes]
+    width = torch.clamp(extent / CELLS, min=radius * SLACK)
+    cell = ((position.double()[:, axes] - low) / torch.where(width > 0, width, 1)).long()
+    shape = cell.amax(dim=0) + 2  # with an empty cell between rows
+    stride = shape.flip(0).cumprod(0).flip(0).roll(-1)
+    stride[-1] = 1
+    keys, order = (cell * stride).sum(1).sort()
+    here = torch.arange(n, device=position.device)
+    for step in product((-1, 0, 1), repeat=len(axes) - 1):
+        if step < (0,) * len(step):  # pairs are found from their first cell
+            continue
+        at = keys + sum(a * s for a, s in zip(step, stride[:-1], strict=True))
+        start = torch.searchsorted(keys, at - 1) if any(step) else here + 1
+        size = torch.searchsorted(keys, at + 1, right=True) - start
+        for first, stop, total in cut(size.cumsum(0), room or budget.room(PAIR_BYTES)):
+            owner, other = ranges(start[first:stop], size[first:stop], total)
+            pairs = order[torch.stack([owner + first, other], dim=1)]
+            pairs = closer(position, pairs, radius)
+            count += len(pairs)
+            budget.check(count, EDGE_BYTES * count)
+            found.append(pairs)
+    return torch.cat(found)
+
+
+def nearest(position: Tensor, k: int, budget: Budget) -> Tensor:
+    """Return the pairs (m, 2) of each point and its k nearest other points; ties are arbitrary."""
+    n = len(position)
+    k = min(k, n - 1)
+    budget.check(n * k, EDGE_BYTES * n * k)
+    if n < 2:
+        return torch.zeros((0, 2), dtype=torch.int64, device=position.device)
+    if position.is_cpu:
+        _, found = cKDTree(position.double().numpy()).query(position.double().numpy(), k + 1)
+        near = torch.from_numpy(np.asarray(found, np.int64))
+    else:
+        rows = max(1, budget.room(16) // n)
+        where = position.double()
+        near = torch.cat(
+            [
+                torch.cdist(part, where, compute_mode="donot_use_mm_for_euclid_dist")
+                .topk(k + 1, largest=False)
+                .indices
+                for part in torch.split(where, rows)
+            ]
+        )
+    here = torch.arange(n, device=position.device)[:, None]
+    other = near != here  # all of them where k + 1 others are at the same place
+    other[:, -1] &= ~other.all(dim=1)
+    return torch.stack([here.expand_as(near)[other], near[other]], dim=1)

@@ -1,0 +1,136 @@
+"""Motif complexes: occurrences of given small graphs become 2-cells."""
+
+from collections.abc import Sequence
+from itertools import combinations, permutations
+from typing import Any
+
+import networkx as nx
+import torch
+from torch import Tensor
+
+from mpsn.complexes import CellComplex
+from mpsn.complexes._convert import complex_of, incidence_of
+from mpsn.complexes._graphs import clean_graphs
+from mpsn.complexes.complex import as_incidences
+from mpsn.errors import GraphError
+from mpsn.lifting._joins import Neighbors, grow
+from mpsn.lifting._shared import Budget, Device, Features, with_features
+
+LARGEST = 8  # vertices of a pattern
+CANDIDATE_BYTES = 32  # peak memory of a join, per vertex of a candidate
+
+
+def motif_complex(
+    graph: object,
+    patterns: "Sequence[nx.Graph[int] | int]",
+    *,
+    induced: bool = False,
+    features: Features = None,
+    device: Device = None,
+    max_bytes: int | None = None,
+) -> CellComplex:
+    """Lift a graph to a cell complex whose 2-cells are the occurrences of small patterns.
+
+    A 2-cell is bounded by a cycle: each cycle through all vertices of an occurrence of a pattern,
+    along its edges, becomes one, once. So the pattern ``nx.cycle_graph(4)`` gives the squares, with
+    or without chords, and ``nx.complete_graph(4)`` three squares for each four vertices that are
+    all adjacent. Time grows with the number of paths of a pattern's length.
+
+    2-cells are listed by their length, then in lexicographic order of the walk from their smallest
+    vertex to the smaller of its two neighbors on the cycle, with sign +1 where the walk ascends.
+
+    Args:
+        graph: A graph of any kind that :func:`mpsn.clique_complex` accepts.
+        patterns: Graphs of 3 to 8 vertices with a cycle through all of them; a number stands for
+            the cycle of that length.
+        induced: Whether an occurrence may have no other edges than the pattern.
+        features: How to compute missing features of cells from those of their vertices.
+        device: Device of the complex. Defaults to that of the graph.
+        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+
+    Example:
+        >>> house = nx.house_graph()  # a square with a roof
+        >>> mpsn.lifting.motif_complex(house, [3, nx.cycle_graph(5)])
+        CellComplex(dim=2, counts=(5, 6, 2))
+        >>> mpsn.lifting.motif_complex(house, [5], induced=True)
+        CellComplex(dim=1, counts=(5, 6))
+    """
+    shapes = {shape for pattern in patterns for shape in _shapes(pattern)}
+    if not shapes:
+        raise GraphError("Expected at least one pattern, got none.")
+    clean = clean_graphs([graph], device)
+    n = clean.graphs[0].num_nodes
+    budget = Budget(max_bytes, clean.edges.device, [n, len(clean.edges)])
+    incidences = as_incidences([clean.edges.flip(1)], n)
+    if len(clean.edges):
+        around = Neighbors.of(clean.edges, n)
+        cycles = []  # (m, width) each, in lexicographic order
+        for width in sorted({width for width, _ in shapes}):
+            same = [shape for shape in shapes if shape[0] == width]
+            found = [_cycles(around, clean.edges, shape, induced, budget) for shape in same]
+            cycles.append(torch.unique(torch.cat(found), dim=0))
+        here = torch.cat([rows.reshape(-1) for rows in cycles])
+        there = torch.cat([rows.roll(-1, 1).reshape(-1) for rows in cycles])
+        size = torch.cat([rows.new_full((len(rows),), rows.shape[1]) for rows in cycles])
+        offsets = torch.nn.functional.pad(size.cumsum(0), (1, 0))
+        sign = torch.where(here < there, 1, -1).to(torch.int8)
+        face = around.find(here, there)[1]
+        incidences.append(incidence_of(face, len(clean.edges), None, offsets, sign))
+    ptr = [torch.tensor([0, m], device=clean.ptr.device) for m in (n, *map(len, incidences))]
+    return with_features(complex_of(CellComplex, clean, incidences, ptr), features, 2)
+
+
+Shape = tuple[int, frozenset[tuple[int, int]]]
+
+
+def _shapes(given: "nx.Graph[int] | int") -> set[Shape]:
+    """Return the pattern with vertices numbered along each walk around all of them."""
+    small = isinstance(given, int) and 3 <= given <= LARGEST
+    pattern: Any = nx.cycle_graph(given) if small else given
+    n = pattern.number_of_nodes() if isinstance(pattern, nx.Graph) else 0
+    out = set()
+    if 3 <= n <= LARGEST:
+        for walk in permutations(pattern.nodes):
+            if all(pattern.has_edge(walk[i - 1], walk[i]) for i in range(n)):
+                pairs = combinations(range(n), 2)
+                out.add((n, frozenset(p for p in pairs if pattern.has_edge(*(walk[i] for i in p)))))
+    if not out:
+        raise GraphError(
+            f"Expected patterns as networkx graphs of 3 to {LARGEST} vertices with a cycle through "
+            f"all of them, got {pattern!s:.80}; for other shapes list the vertices of each "
+            f"occurrence and pass them to mpsn.lifting.hypergraph_complex."
+        )
+    return out
+
+
+def _cycles(
+    around: Neighbors, edges: Tensor, shape: Shape, induced: bool, budget: Budget
+) -> Tensor:
+    """Return the occurrences of a shape (m, width), walked from their smallest vertex.
+
+    All walks around a pattern are among its shapes: so it is enough to walk a cycle of the graph in
+    one way, from its smallest vertex to the smaller of that vertex's two neighbors.
+    """
+    width, wanted = shape
+
+    def judge(rows: Tensor) -> tuple[Tensor, Tensor]:
+        last = rows.shape[1] - 1
+        fits = (rows[:, 0] < rows[:, -1]) & (rows[:, 1:-1] != rows[:, -1:]).all(dim=1)
+        if last + 1 == width:
+            fits &= rows[:, 1] < rows[:, -1]
+        for i in range(last - 1):  # the last step is along an edge
+            if induced or (i, last) in wanted:
+                at = fits.nonzero()[:, 0]
+                near = around.find(rows[at, i], rows[at, -1])[0]
+                fits[at] = near == ((i, last) in wanted)
+        done = fits if last + 1 == width else torch.zeros_like(fits)
+        return fits ^ done, done
+
+    found, count = [edges.new_zeros((0, width))], 0
+    room = budget.room(CANDIDATE_BYTES * width)
+    for rows in grow(edges, around, lambda _: -1, judge, lambda _: room):
+        if rows.shape[1] == width:
+            found.append(rows)
+            count += len(rows)
+            budget.check(count, 9 * width * count, "smaller patterns, ")
+    return torch.cat(found)
