@@ -1,10 +1,14 @@
 """Pooling: gradients, batches, ways back, and what is refused."""
 
+import copy
+
 import networkx as nx
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.nn import aggr
+from torch_geometric.nn.resolver import aggregation_resolver
 
 import mpsn
 from mpsn import nn
@@ -183,3 +187,57 @@ def test_what_is_refused():
     with pytest.raises(LayerError, match="features of the 34 0-cells, got none"):
         nn.TopKPool(3)(K, [None, xs[1]])
     assert repr(nn.TopKPool(3, count=2, dim=1)).startswith("TopKPool(\n  3, count=2, dim=1")
+
+
+AGGREGATIONS = {
+    "max": lambda: "max",
+    "softmax": lambda: "softmax",
+    "median": lambda: "median",
+    "attention": lambda: aggr.AttentionalAggregation(torch.nn.Linear(3, 1)),
+    "top-k": lambda: aggr.SortAggregation(k=2),
+    "several": lambda: aggr.MultiAggregation(["sum", "max", "std"]),
+    "set2set": lambda: aggr.Set2Set(3, 2),
+}
+
+
+@pytest.mark.parametrize("name", AGGREGATIONS)
+def test_readouts_take_aggregations_of_pyg(name):
+    """Each complex as PyG aggregates it alone; zeros where there are no cells, even in none."""
+    torch.manual_seed(0)
+    how = AGGREGATIONS[name]()
+    graphs = [nx.complete_graph(4), nx.path_graph(3), nx.complete_graph(3), nx.empty_graph(0)]
+    K = mpsn.collate([mpsn.clique_complex(graph, 2) for graph in graphs])
+    xs = [torch.randn(n, 3) for n in K.counts]
+    module = aggregation_resolver(how)
+    for k, x in enumerate(xs):
+        rows = nn.pool(K, k, x, how)
+        for i in range(4):
+            one = x[K.batch(k) == i]
+            want = module(one, torch.zeros(len(one)).long(), dim=0)[0] if len(one) else 0 * rows[i]
+            torch.testing.assert_close(rows[i], want)
+    path = mpsn.clique_complex(nx.path_graph(3))
+    assert not nn.pool(path, 2, torch.zeros(0, 3), how).any()
+    readout = nn.ComplexReadout(3, 8, 2, dims=(0, 1, 2), reduce=how)
+    out = readout(K, xs)
+    assert out.shape == (4, 2)
+    out.sum().backward()
+    learned = [*readout.aggregations.parameters()]
+    assert all(p.grad is not None for p in learned)
+    assert bool(learned) == (name in ("attention", "set2set"))
+    assert torch.equal(copy.deepcopy(readout)(K, xs), out)
+
+
+def test_readouts_differ_by_dimension():
+    K, xs = karate()
+    xs = [x.float() for x in xs]
+    readout = nn.ComplexReadout(3, 8, 2, dims=(0, 2), reduce=["mean", "max"])
+    pooled = readout.pooled(K, [xs[0], xs[2]])
+    torch.testing.assert_close(pooled[0], xs[0].mean(0, keepdim=True))
+    torch.testing.assert_close(pooled[1], xs[2].amax(0, keepdim=True))
+    for wrong in ("attentional", "biggest", None, 3):
+        with pytest.raises(LayerError, match=r"reduce 'sum', 'mean', a PyG Aggregation, or"):
+            nn.pool(K, 0, xs[0], wrong)
+    with pytest.raises(LayerError, match="one for each of 2 dims, got 1"):
+        nn.ComplexReadout(3, 8, 2, dims=(0, 2), reduce=["mean"])
+    with pytest.raises(LayerError, match="is summed or averaged"):
+        nn.pool(K, 0, xs[0][:, None], "max")

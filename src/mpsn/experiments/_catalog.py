@@ -67,10 +67,10 @@ CATALOG = {
     "tu": Entry(
         """Classify the graphs of the TU data sets: SIN, GIN, and the SWL and WL kernels.
 
-        Models are sin, gin, swl-kernel and wl-kernel. Trains on ten folds,
-        in one pass on a GPU, and prints two accuracies: under the paper's protocol, which selects
-        the epoch on the test folds, and under an honest one. Data sets that cannot be downloaded
-        are left out and reported.
+        Models are sin, hierarchical (sin with pooling, on PROTEINS), gin, swl-kernel and
+        wl-kernel. Trains on ten folds, in one pass on a GPU if nothing is pooled, and prints two
+        accuracies: under the paper's protocol, which selects the epoch on the test folds, and under
+        an honest one. Data sets that cannot be downloaded are left out and reported.
 
         Example: mpsn reproduce tu --dataset PROTEINS --model sin,gin --device cuda
         """,

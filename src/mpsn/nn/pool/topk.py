@@ -158,7 +158,8 @@ class Projection(torch.nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the scores."""
-        return super().forward(x) / self.weight.norm()
+        out: Tensor = super().forward(x) / self.weight.norm()
+        return out
 
 
 def _check(ratio: float, count: int | None, dim: int) -> None:
