@@ -171,8 +171,28 @@ def table(records: list[Record]) -> Table:
 
 
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
-    """Draw a cloud of each class with its complex, and what pooling keeps of it."""
-    return {}
+    """Draw a complex of each class, and the accuracies over the epochs."""
+    from matplotlib import pyplot as plt
+
+    config: ShapesConfig = records[0].job.config
+    clouds, _ = shapes(1, config.points, config.noise)
+    figure = plt.figure(figsize=(15, 3.2), layout="constrained")
+    for i, cloud in enumerate(clouds):
+        ax = figure.add_subplot(1, 5, i + 1, projection="3d")
+        triangles = rips(cloud, config.radius).simplices(2).numpy()
+        x, y, z = cloud[:, :3].T.numpy()
+        ax.plot_trisurf(x, y, z, triangles=triangles, color="#7fb3d5", edgecolor="k", linewidth=0.2)
+        ax.set_title(SHAPES[i], y=0.98)
+        ax.set_box_aspect(np.ptp([x, y, z], axis=1), zoom=1.5)
+        ax.view_init(50, -70)
+        ax.set_axis_off()
+    ax = figure.add_subplot(1, 5, 5)
+    for row, runs in by_row(records, MODELS).items():
+        curve = 100 * np.mean([run.curve["test"] for run in runs], axis=0)
+        ax.plot(np.arange(1, len(curve) + 1), curve, label=MODELS.get(row, row))
+    ax.set(xlabel="epoch", ylabel="test accuracy, mean over seeds")
+    ax.legend(fontsize=8)
+    return {"shapes": figure}
 
 
 EXPERIMENT = Experiment(
