@@ -128,20 +128,21 @@ def test_the_experiment_in_small():
     for row, config in configs.items():
         quick = config.quick()
         small = replace(quick, per_class=5, points=30, train=replace(quick.train, epochs=2))
-        (job,) = _shapes.jobs(row, small, (0, 1))
-        data = _shapes.read(_shapes.source(job), None)
-        ticks = []
-        runs = _shapes.work(job, Resources(torch.device("cpu"), data, ticks.append))
-        assert sum(ticks) == _shapes.steps(job) == 4
-        assert [run.seed for run in runs] == [0, 1]
-        record = _shapes.Record(job, runs, 1.0, 1, {})
-        _shapes.EXPERIMENT.check(record)
-        records.append(record)
-        for run in runs:
-            assert run.metrics["accuracy"] == run.curve["test"][int(run.metrics["epoch"])]
-            assert run.metrics["val"] == max(run.curve["val"])
+        for job in _shapes.jobs(row, small, (0, 1)):
+            data = _shapes.read(_shapes.source(job), None)
+            ticks = []
+            runs = _shapes.work(job, Resources(torch.device("cpu"), data, ticks.append))
+            assert sum(ticks) == _shapes.steps(job) == 2 * len(job.seeds)
+            record = _shapes.Record(job, runs, 1.0, 1, {})
+            _shapes.EXPERIMENT.check(record)
+            records.append(record)
+            for run in runs:
+                assert run.metrics["accuracy"] == run.curve["test"][int(run.metrics["epoch"])]
+                assert run.metrics["val"] == max(run.curve["val"])
+    assert [record.job.seeds for record in records] == [(0, 1), (0,), (1,), (0, 1)]
     table = _shapes.table(records)
     assert [line[0] for line in table.rows] == list(_shapes.MODELS.values())
+    assert [line[2] for line in table.rows] == ["0.5", "0.5", "1.0"]  # seconds per seed
     assert len(_shapes.figures(records, None)["shapes"].axes) == 5
     with pytest.raises(ConfigError, match="one of sin and gin"):
         replace(configs["gin"], gin=None)

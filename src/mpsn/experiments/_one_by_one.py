@@ -39,7 +39,7 @@ def train_alone(
     """
     train, held, size = split.train, (split.val, split.test), settings.batch_size
     order = torch.Generator().manual_seed(seed)
-    adam = torch.optim.Adam(model.parameters(), settings.lr)
+    adam = torch.optim.Adam(model.parameters(), settings.lr, fused=True)
     fixed = [
         [(dataset.batch(index), y[index.to(y.device)]) for index in torch.split(part, 4 * size)]
         for part in held

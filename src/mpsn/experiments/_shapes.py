@@ -77,8 +77,9 @@ class ShapesConfig:
 
 
 def jobs(row: str, config: ShapesConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return one job for all seeds, in one pass on a GPU if nothing is pooled."""
-    return [Job(row, config, "", seeds)]
+    """Return one job for all seeds, which are one pass on a GPU; if cells are pooled, one each."""
+    alone = isinstance(config.sin, HierarchicalConfig)
+    return [Job(row, config, "", some) for some in (zip(seeds) if alone else [seeds])]
 
 
 def steps(job: Job) -> int:
@@ -156,12 +157,12 @@ def measured(job: Job) -> Measured:
 def table(records: list[Record]) -> Table:
     """Return test accuracies, mean and standard error over the seeds."""
     rows = []
-    seconds = {record.job.row: record.seconds for record in records}
     for row, runs in by_row(records, MODELS).items():
         values = 100 * np.array([run.metrics["accuracy"] for run in runs])
         error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
         text = f"{values.mean():.1f} ± {error:.1f}"
-        rows.append([MODELS.get(row, row), text, f"{seconds[row] / len(runs):.1f}"])
+        seconds = sum(record.seconds for record in records if record.job.row == row)
+        rows.append([MODELS.get(row, row), text, f"{seconds / len(runs):.1f}"])
     notes = [
         f"Classes: {', '.join(SHAPES)}. Accuracy in percent on a fifth of the clouds, mean ± "
         "standard error over the seeds, each with another split, at the epoch with the best "
