@@ -146,3 +146,6 @@ def test_the_experiment_in_small():
     assert len(_shapes.figures(records, None)["shapes"].axes) == 5
     with pytest.raises(ConfigError, match="one of sin and gin"):
         replace(configs["gin"], gin=None)
+    for name in _shapes.LIMITS:
+        with pytest.raises(ConfigError, match=f"Expected {name} from .* to .*, got -1"):
+            replace(configs["gin"], **{name: -1})

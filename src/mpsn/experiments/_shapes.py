@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MODELS = {"gin": "GIN, on the graph", "sin": "SIN", "sin-pooling": "SIN with pooling"}
+LIMITS = {"per_class": (5, 10_000), "points": (7, 1000), "noise": (0, 1), "radius": (0.1, 3)}
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,11 @@ class ShapesConfig:
     def __post_init__(self) -> None:
         if (self.sin is None) == (self.gin is None):
             raise ConfigError("Expected settings of one of sin and gin.")
+        for name, (least, most) in LIMITS.items():
+            if not least <= getattr(self, name) <= most:
+                raise ConfigError(
+                    f"Expected {name} from {least} to {most}, got {getattr(self, name)}."
+                )
 
     def quick(self) -> Self:
         """Return a small version: few clouds and epochs."""
@@ -184,7 +190,7 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
         x, y, z = cloud[:, :3].T.numpy()
         ax.plot_trisurf(x, y, z, triangles=triangles, color="#7fb3d5", edgecolor="k", linewidth=0.2)
         ax.set_title(SHAPES[i], y=0.98)
-        ax.set_box_aspect(np.ptp([x, y, z], axis=1), zoom=1.5)
+        ax.set_box_aspect(np.ptp([x, y, z], axis=1), zoom=1.3)
         ax.view_init(50, -70)
         ax.set_axis_off()
     ax = figure.add_subplot(1, 5, 5)

@@ -74,7 +74,7 @@ def _best(K: Complex, score: Tensor, ratio: float, count: int | None, dim: int) 
     """Return a mask of the best cells of each complex, without a synchronization."""
     of, ptr = K.batch(dim), K.ptr(dim)
     if count is None:  # a little less, as 0.1 * 30 is more than 3
-        many = (ptr.diff() * ratio - 1e-6).ceil().clamp(min=1)
+        many = (ptr.diff().double() * ratio - 1e-6).ceil().clamp(min=1)
     else:
         many = torch.full_like(ptr[1:], count)
     order = score.argsort(descending=True, stable=True)

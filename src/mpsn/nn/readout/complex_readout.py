@@ -107,8 +107,8 @@ class ComplexReadout(torch.nn.Module):
 
     def pooled(self, K: Complex, xs: Sequence[Tensor]) -> list[Tensor]:
         """Return one tensor (C, F) for each of ``dims``."""
-        each = zip(self.dims, xs, self.reduce, strict=True)
-        return [pool(K, k, x, reduce) for k, x, reduce in each]
+        each = enumerate(zip(self.dims, xs, strict=True))
+        return [pool(K, k, x, self.reduce[i]) for i, (k, x) in each]
 
     def combine(self, pooled: Sequence[Tensor]) -> Tensor:
         """Return one row per complex, from one tensor (C, F) for each of ``dims``."""
