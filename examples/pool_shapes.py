@@ -17,7 +17,8 @@ def draw(ax, K, points, title) -> None:
     """Draw the triangles of a complex."""
     corners = points[K.simplices(2), :3]  # (n_2, 3, 3)
     depth = corners.mean(1) @ torch.tensor([0.4, -0.6, 0.7], dtype=points.dtype)
-    shade = plt.get_cmap("viridis")((depth - depth.min()) / (depth.max() - depth.min()))
+    depth = (depth - depth.min()) / (depth.max() - depth.min())
+    shade = plt.get_cmap("viridis")(depth.numpy())
     ax.add_collection3d(
         Poly3DCollection(corners.numpy(), facecolors=shade, edgecolors="k", linewidths=0.2)
     )
