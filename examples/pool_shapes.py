@@ -22,7 +22,7 @@ def draw(ax, K, points, title) -> None:
     ax.add_collection3d(
         Poly3DCollection(corners.numpy(), facecolors=shade, edgecolors="k", linewidths=0.2)
     )
-    size = points[:, :3].abs().max() * 0.7
+    size = 0.7 * float(points[:, :3].abs().max())
     ax.set(xlim=(-size, size), ylim=(-size, size), zlim=(-size, size))
     ax.set_title(title, y=0.95, fontsize=10)
     ax.view_init(40, -60)
