@@ -6,6 +6,7 @@ import zipfile
 import networkx as nx
 import pytest
 
+from mpsn.experiments._tu_table import MODELS
 from tu_files import members, reddit_like, write_zip
 
 NAME = "REDDIT-MULTI-5K"
@@ -38,7 +39,7 @@ def test_a_table_of_one_data_set(mpsn, options, tmp_path):
     ("chosen", "said"),
     [
         (("--dataset", "IMDB-BINRY"), "Did you mean IMDB-BINARY"),
-        (("--model", "sim"), "sin, gin, swl-kernel, wl-kernel, got 'sim'"),
+        (("--model", "sim"), "sin, hierarchical, gin, swl-kernel, wl-kernel, got 'sim'"),
     ],
 )
 def test_unknown_names_are_refused(mpsn, options, chosen, said):
@@ -79,10 +80,10 @@ def test_any_set_in_the_layout(mpsn, tmp_path, folder, regression):
     chosen = "--dataset", "OWN", "--quick", "--seeds", 1, "--data", data, "--out", tmp_path / "runs"
     code, out, err = mpsn("reproduce", "tu", *chosen)
     assert code == 0, err
-    for model in ("SIN", "GIN", "SWL kernel", "WL kernel"):
+    for model in MODELS.values():
         assert model in out
     assert ("R² in percent" in out) == regression
     code, out, _ = mpsn("reproduce", "tu", *chosen, "--json")
     scores = {run["row"]: run["honest"] for run in json.loads(out)["runs"]}
-    assert set(scores) == {f"own-{model}" for model in ("sin", "gin", "swl-kernel", "wl-kernel")}
+    assert set(scores) == {f"own-{model}" for model in MODELS}
     assert scores["own-wl-kernel"] > 0.9

@@ -4,15 +4,16 @@ import copy
 import pickle
 from itertools import combinations
 
+import networkx as nx
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils import _pytree as pytree
 
-from mpsn import SimplicialComplex, collate
+from mpsn import SimplicialComplex, clique_complex, collate
 from mpsn.errors import ComplexError
-from mpsn.testing import complexes
+from mpsn.testing import complexes, graphs
 
 TRIANGLE = [[[1, 0], [2, 0], [2, 1]], [[2, 1, 0]]]
 
@@ -244,6 +245,13 @@ def test_a_subcomplex_is_the_closure_of_its_cells(K, random):
     numbers = {k: mask.nonzero()[:, 0] for k, mask in cells.items()}
     assert K.subcomplex(numbers) == part
     assert K.subcomplex({k: torch.ones(n, dtype=torch.bool) for k, n in enumerate(K.counts)}) == K
+
+
+@given(graph=graphs(), chosen=st.sets(st.integers(0, 8)))
+def test_the_full_subcomplex_of_a_clique_complex_is_that_of_the_subgraph(graph, chosen):
+    kept = sorted(chosen & set(graph))
+    part = clique_complex(graph).subcomplex({0: torch.tensor(kept).long()}, full=True)
+    assert part == clique_complex(nx.convert_node_labels_to_integers(graph.subgraph(kept)))
 
 
 def test_subcomplexes_of_unions_and_of_labeled_vertices():

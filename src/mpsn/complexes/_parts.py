@@ -1,6 +1,6 @@
 """Parts of a complex that are complexes themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -60,35 +60,60 @@ def skeleton(K: C, d: int) -> C:
     )
 
 
-def subcomplex(K: C, cells: Mapping[int, Tensor]) -> C:
+def subcomplex(K: C, cells: Mapping[int, Tensor], full: bool = False) -> C:
     """Return the complex of selected cells and all their faces, with features and labels.
 
     Args:
         K: The complex.
         cells: For any dimension k, the k-cells to keep: a boolean mask (n_k,) or their indices.
+        full: Whether to also keep cells of higher dimensions than those in ``cells`` if all their
+            faces are kept; with vertices only, this is the full (induced) subcomplex. Defaults to
+            False.
 
     Example:
         >>> K = mpsn.clique_complex(nx.complete_graph(4))
         >>> K.subcomplex({2: torch.tensor([0, 1])})
         SimplicialComplex(dim=2, counts=(4, 5, 2))
+        >>> K.subcomplex({0: torch.tensor([0, 1, 2])}, full=True)
+        SimplicialComplex(dim=2, counts=(3, 3, 1))
     """
+    return restrict(K, closure(K, cells, full))[0]
+
+
+def closure(K: "Complex", cells: Mapping[int, Tensor], full: bool = False) -> list[Tensor]:
+    """Return masks per dimension of selected cells and all their faces; see :func:`subcomplex`."""
     check_by_dimension(cells, "the cells to keep")
     for k in cells:
         if not 0 <= k <= max(K.dim, 0):
             raise ComplexError(f"Expected dimensions from 0 to {K.dim}, got {k}.")
     kept = [as_mask(cells.get(k), K.count(k), k, K.device) for k in range(max(K.dim, 0) + 1)]
-    for k in range(K.dim, 0, -1):
+    top = max(cells, default=0)
+    for k in range(top, 0, -1):
         incidence = K.incidence(k)
         kept[k - 1][incidence.face[kept[k][incidence.cell]]] = True
+    for k in range(top + 1, K.dim + 1 if full else 0):
+        kept[k] = K.incidence(k).boundary((~kept[k - 1]).to(torch.int32)) == 0
+    return kept
+
+
+def restrict(K: C, kept: Sequence[Tensor]) -> tuple[C, tuple[Incidence, ...]]:
+    """Return the complex of the cells in ``kept``, masks that are closed under faces, and a map.
+
+    The map has one incidence per dimension, from the cells of K to those they become.
+    """
     rows = [mask.nonzero()[:, 0] for mask in kept]
-    number = [mask.cumsum(0) - 1 for mask in kept]  # new index of each kept cell
+    ends = [nnf.pad(mask.cumsum(0), (1, 0)) for mask in kept]  # new index of each kept cell
     incidences = []
     for k in range(1, K.dim + 1):
         B = select(K.incidence(k), rows[k], len(rows[k - 1]))
-        face = number[k - 1][B.face]
+        face = ends[k - 1][B.face]
         incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, B.sign))
     y, y_ptr = K._y, K._y_ptr
-    ptr = [nnf.pad(mask.cumsum(0), (1, 0))[ends] for mask, ends in zip(kept, K._ptr, strict=True)]
+    ptr = [end[offsets] for end, offsets in zip(ends, K._ptr, strict=True)]
     if y is not None and len(y) == K.num_nodes > K.num_complexes:  # one row per vertex
         y, y_ptr = y[rows[0]], ptr[0]
-    return rebuild(K, incidences, ptr, rows, y, y_ptr)
+    maps = [
+        Incidence._trusted(torch.arange(len(row), device=K.device), len(row), None, end)
+        for row, end in zip(rows, ends, strict=True)
+    ]
+    return rebuild(K, incidences, ptr, rows, y, y_ptr), tuple(maps)

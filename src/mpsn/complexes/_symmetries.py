@@ -116,7 +116,7 @@ def permute(K: C, order: Mapping[int, Tensor]) -> C:
         if 0 in order and K._ascending:  # sort the vertices of each simplex again
             columns = position[0][K.cells(k)[0].view(-1, k + 1)[rows[k]]].argsort(dim=1)
             face, sign = (t.view(-1, k + 1).gather(1, columns).view(-1) for t in (face, B.signs))
-            turn = _parity(columns)
+            turn = parity(columns)
         incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, sign))
         turns.append(turn)
     y = K.y if K.y is None or len(K.y) != K.num_nodes or K.num_nodes == 1 else K.y[rows[0]]
@@ -141,7 +141,7 @@ def _permutation(K: "Complex", k: int, order: Mapping[int, Tensor]) -> Tensor:
     return row
 
 
-def _parity(columns: Tensor) -> Tensor:
+def parity(columns: Tensor) -> Tensor:
     """Return the sign of each row as a permutation, (n,) int8."""
     width = columns.shape[1]
     i, j = torch.triu_indices(width, width, 1, device=columns.device)

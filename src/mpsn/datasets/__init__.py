@@ -7,6 +7,7 @@ from mpsn.datasets._folds import tu_folds
 from mpsn.datasets._molecules import Molecules, read_molecules
 from mpsn.datasets._named import named_graph
 from mpsn.datasets._ocean import ocean_drifters
+from mpsn.datasets._shapes import shapes
 from mpsn.datasets._simplices import read_complex
 from mpsn.datasets._strongly_regular import strongly_regular
 from mpsn.datasets._tu import TU
@@ -21,6 +22,7 @@ __all__ = [
     "read_complex",
     "read_graphs",
     "read_molecules",
+    "shapes",
     "strongly_regular",
     "synthetic_flows",
     "tu_folds",

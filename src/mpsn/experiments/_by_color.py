@@ -119,7 +119,7 @@ class ColorClasses:
         if k > self.K.dim:
             return hs[0].new_zeros((len(ptr) - 1, hs[0].shape[1]))
         total = segment_sum(hs[k], ids[k], ptr)  # (C, F)
-        if model.readout.reduce == "mean":
+        if "mean" in model.readout.reduce:
             return total / ptr.diff().clamp(min=1)[:, None]
         return total
 

@@ -15,11 +15,11 @@ from mpsn.experiments._rows import rows
 from mpsn.experiments._tu_kernels import KernelConfig, kernel_runs
 from mpsn.experiments._tu_table import MODELS, figures, measured, table
 from mpsn.experiments._tu_training import Settings, Split, train_folds
-from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig, SINConfig
 from mpsn.training._config import ConfigError
 from mpsn.training._splits import hold_out
 
-Model = Literal["sin", "gin", "swl-kernel", "wl-kernel"]
+Model = Literal["sin", "hierarchical", "gin", "swl-kernel", "wl-kernel"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class TUConfig:
 
     dataset: str
     """Name of the data set: one of the paper's six, or any that is at hand in TU layout."""
-    sin: SINConfig | None = None
-    """Settings of SIN; the widths of input and output are the data's."""
+    sin: SINConfig | HierarchicalConfig | None = None
+    """Settings of SIN, or, with a ``ratio``, of Hierarchical; the widths of input and output are
+    the data's."""
     gin: GINConfig | None = None
     """Settings of GIN; the widths of input and output are the data's."""
     kernel: KernelConfig | None = None
@@ -57,6 +58,8 @@ class TUConfig:
         """Which model it is."""
         if self.kernel is not None:
             return f"{self.kernel.test}-kernel"  # type: ignore[return-value]
+        if isinstance(self.sin, HierarchicalConfig):
+            return "hierarchical"
         return "sin" if self.sin else "gin"
 
     def quick(self) -> Self:
@@ -99,9 +102,11 @@ def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, TUConfig
 def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
     """Return one job for a network, all seeds and folds in one pass; for a kernel one per fold.
 
-    On the Reddit sets, where a pass takes minutes, it is two jobs, so that a killed run loses less.
+    A network that pools is trained alone, so it is one job per fold, too. On the Reddit sets, where
+    a pass takes minutes, it is two jobs, so that a killed run loses less.
     """
-    most = 1 if config.kernel else FOLDS // 2 if config.dataset.startswith("REDDIT") else FOLDS
+    alone = config.kernel or config.model == "hierarchical"
+    most = 1 if alone else FOLDS // 2 if config.dataset.startswith("REDDIT") else FOLDS
     folds = range(config.folds)
     parts = [tuple(folds[at : at + most]) for at in range(0, len(folds), most)]
     return [Job(row, config, config.dataset, seeds, part) for part in parts]
@@ -173,9 +178,10 @@ def _train(
     assert config.train is not None
     ends = data.num_features, max(data.num_classes, 1)
 
-    def build(_: int) -> SIN | GIN:
+    def build(_: int) -> SIN | GIN | Hierarchical:
         if config.sin is not None:
-            return SIN(replace(config.sin, in_channels=ends[0], out_channels=ends[1]))
+            sin = replace(config.sin, in_channels=ends[0], out_channels=ends[1])
+            return Hierarchical(sin) if isinstance(sin, HierarchicalConfig) else SIN(sin)
         assert config.gin is not None
         return GIN(replace(config.gin, in_channels=ends[0], out_channels=ends[1]))
 

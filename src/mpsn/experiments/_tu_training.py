@@ -12,9 +12,10 @@ from torch.nn.functional import cross_entropy
 
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
+from mpsn.experiments._one_by_one import train_alone
 from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches, score
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
-from mpsn.nn.models import GIN, SIN
+from mpsn.nn.models import GIN, SIN, Hierarchical
 from mpsn.training._capture import Capture
 from mpsn.training._device import one_thread, seeded
 from mpsn.training._loop import fit
@@ -48,6 +49,10 @@ class Settings:
             if not 0 < getattr(self, name) < math.inf:
                 raise MPSNError(f"Expected {name} > 0, got {getattr(self, name)}.")
 
+    def rate(self, epoch: int) -> float:
+        """Return the learning rate of an epoch."""
+        return self.lr * self.decay ** (epoch // self.decay_every)
+
 
 class Split(NamedTuple):
     """Positions of the complexes for training, validation and testing; int64 tensors."""
@@ -64,7 +69,7 @@ class Trained(NamedTuple):
     accuracy on no complexes is nan.
     """
 
-    model: SIN | GIN
+    model: SIN | GIN | Hierarchical
     curve: dict[str, list[float]]
 
 
@@ -72,7 +77,7 @@ def train_folds(
     dataset: ComplexDataset,
     y: Tensor,
     splits: Sequence[Split],
-    build: Callable[[int], SIN | GIN],
+    build: Callable[[int], SIN | GIN | Hierarchical],
     settings: Settings,
     *,
     seeds: Sequence[int],
@@ -84,7 +89,8 @@ def train_folds(
     """Train one classifier per split with Adam and cross-entropy, many in one pass.
 
     On a GPU all are trained as one wide model on one wide batch (``experiments/_wide``), in steps
-    captured as CUDA graphs; on a CPU one after another in one thread, without any padding. On a CPU
+    captured as CUDA graphs; on a CPU one after another in one thread, without any padding. Models
+    that pool are trained one after another, since their batches change in shape. On a CPU
     the same call gives the same curves, bit for bit, whatever the number of threads; on a GPU the
     order of sums varies.
 
@@ -107,7 +113,15 @@ def train_folds(
     for i, seed in enumerate(seeds):
         with seeded(seed, device):
             models.append(build(i))
-    data = WideData(dataset.to(device), models[0].max_dim)
+    dataset = dataset.to(device)
+    if isinstance(models[0], Hierarchical):
+        alone = []
+        for model, split, seed in zip(models, splits, seeds, strict=True):
+            model = model.to(device)
+            curve = train_alone(model, dataset, y, split, settings, seed=seed, tick=tick)
+            alone.append(Trained(model, curve))
+        return alone
+    data = WideData(dataset, models[0].max_dim)
     groups = defaultdict(list)
     for i, split in enumerate(splits):
         groups[-(-len(split.train) // settings.batch_size)].append(i)
@@ -121,7 +135,7 @@ def train_folds(
                     data,
                     y,
                     [splits[i] for i in some],
-                    [models[i] for i in some],
+                    [models[i] for i in some],  # type: ignore[misc]
                     [seeds[i] for i in some],
                     settings,
                     Capture(device, capture),
@@ -163,7 +177,7 @@ class _Pass:
             self._outputs,
             y,
             (len(splits), settings.batch_size),
-            lambda epoch: settings.lr * settings.decay ** (epoch // settings.decay_every),
+            settings.rate,
             capture,
             dtype=torch.float64,
         )

@@ -1,4 +1,4 @@
-"""Neural networks on complexes: functions, layers, readouts, models."""
+"""Neural networks on complexes: functions, layers, pooling, readouts, models."""
 
 from mpsn.nn import functional, models
 from mpsn.nn.conv import (
@@ -11,6 +11,7 @@ from mpsn.nn.conv import (
     SINConv,
     SNNConv,
 )
+from mpsn.nn.pool import Pooled, TopKPool, coarsen, topk_pool, unpool
 from mpsn.nn.populate import Populate
 from mpsn.nn.readout import ComplexReadout, Even, jump, pool
 
@@ -21,13 +22,18 @@ __all__ = [
     "LinearMPSNConv",
     "MPSNConv",
     "OrientedConv",
+    "Pooled",
     "Populate",
     "SCConv",
     "SCoNeConv",
     "SINConv",
     "SNNConv",
+    "TopKPool",
+    "coarsen",
     "functional",
     "jump",
     "models",
     "pool",
+    "topk_pool",
+    "unpool",
 ]

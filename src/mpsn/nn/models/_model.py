@@ -13,7 +13,7 @@ from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn._checks import check_least
 
-LEAST = {"max_dim": 0, "dim": 0}  # other sizes are at least 1
+LEAST = {"max_dim": 0, "dim": 0, "pool_dim": 0}  # other sizes are at least 1
 
 
 @dataclass(frozen=True)

@@ -138,11 +138,7 @@ class CIN(Model):
 
     def features(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> list[Tensor]:
         """Return the features (n_k, F) of cells that the readout uses, for each of its dims."""
-        hs = features_of(K, xs, self.max_dim)
-        if self.populate is not None:
-            if not hs or hs[0] is None:
-                raise LayerError("Expected vertex features x[0] to populate from, got none.")
-            hs = self.populate(K, hs[0])
+        hs = self.inputs(K, xs)
         dims = self.readout.dims
         layers = []  # of each, the dimensions read
         for conv in self.convs[:-1]:
@@ -150,6 +146,15 @@ class CIN(Model):
             layers.append([hs[k] for k in dims])
         layers.append(self.convs[-1](K, hs, dims))
         return jump(layers) if self.config.jump else layers[-1]
+
+    def inputs(self, K: Complex, xs: Sequence[Tensor | None] | None) -> Sequence[Tensor | None]:
+        """Return the features that the first layer reads."""
+        hs = features_of(K, xs, self.max_dim)
+        if self.populate is None:
+            return hs
+        if not hs or hs[0] is None:
+            raise LayerError("Expected vertex features x[0] to populate from, got none.")
+        return self.populate(K, hs[0])  # type: ignore[no-any-return]
 
 
 class SIN(CIN):

@@ -5,12 +5,12 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch_geometric.nn.aggr import Aggregation
 
 from mpsn.complexes.complex import Complex
-from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError
 from mpsn.nn._checks import activation, check_complex, check_list, cochain
-from mpsn.nn.readout.pool import pool
+from mpsn.nn.readout.pool import as_aggregation, pool, width_of
 
 DropoutPosition = Literal["before_sum", "after_sum"]
 
@@ -30,7 +30,8 @@ class ComplexReadout(torch.nn.Module):
         hidden: Width of MLP_p.
         out_channels: Width G of the result.
         dims: The dimensions to read.
-        reduce: AGG, ``"sum"`` or ``"mean"``. Defaults to ``"sum"``.
+        reduce: AGG: ``"sum"``, ``"mean"``, or an aggregation of PyG or its name, see
+            :func:`mpsn.nn.pool`; or a list, one for each of ``dims``. Defaults to ``"sum"``.
         act: The non-linearity: a name that PyG knows, or ``"id"``. Defaults to ``"relu"``.
         bias: Whether MLP_p have biases. Defaults to True.
         shared: Whether all dimensions share one MLP_p. Defaults to False.
@@ -47,6 +48,10 @@ class ComplexReadout(torch.nn.Module):
         >>> xs = [torch.randn(n, 8) for n in K.counts]
         >>> mpsn.nn.ComplexReadout(8, 16, 5, dims=(0, 2))(K, xs).shape
         torch.Size([3, 5])
+        >>> from torch_geometric.nn import SortAggregation
+        >>> top = ["max", SortAggregation(k=2)]
+        >>> mpsn.nn.ComplexReadout(8, 16, 5, dims=(0, 2), reduce=top)(K, xs).shape
+        torch.Size([3, 5])
     """
 
     def __init__(
@@ -56,7 +61,7 @@ class ComplexReadout(torch.nn.Module):
         out_channels: int,
         *,
         dims: Sequence[int],
-        reduce: Reduce = "sum",
+        reduce: str | Aggregation | Sequence[str | Aggregation] = "sum",
         act: str = "relu",
         bias: bool = True,
         shared: bool = False,
@@ -65,8 +70,6 @@ class ComplexReadout(torch.nn.Module):
         final_act: bool = False,
     ) -> None:
         super().__init__()
-        if reduce not in ("sum", "mean"):
-            raise LayerError(f"Expected reduce 'sum' or 'mean', got {reduce!r}.")
         if dropout_position not in ("before_sum", "after_sum"):
             raise LayerError(
                 f"Expected dropout_position 'before_sum' or 'after_sum', got {dropout_position!r}."
@@ -74,10 +77,17 @@ class ComplexReadout(torch.nn.Module):
         if not dims:
             raise LayerError("Expected at least one dimension to read, got none.")
         self.in_channels, self.dims = in_channels, tuple(dims)
-        self.reduce, self.dropout_position = reduce, dropout_position
+        each = [reduce] * len(dims) if isinstance(reduce, str | Aggregation) else reduce
+        if len(each) != len(dims):
+            raise LayerError(
+                f"Expected one way to reduce, or one for each of {len(dims)} dims, got {len(each)}."
+            )
+        self.reduce, self.dropout_position = list(map(as_aggregation, each)), dropout_position
+        learned = [one for one in self.reduce if isinstance(one, Aggregation)]
+        self.aggregations = torch.nn.ModuleList(learned)
         self.dense = torch.nn.ModuleList(
-            torch.nn.Linear(in_channels, hidden, bias=bias)
-            for _ in self.dims[: 1 if shared else None]
+            torch.nn.Linear(width_of(one, in_channels), hidden, bias=bias)
+            for one in self.reduce[: 1 if shared else None]
         )
         self.dropout = torch.nn.Dropout(dropout)
         self.last = torch.nn.Linear(hidden, out_channels)
@@ -93,8 +103,12 @@ class ComplexReadout(torch.nn.Module):
 
     def read(self, K: Complex, xs: Sequence[Tensor]) -> Tensor:
         """Return one row per complex, from one tensor (n_k, F) for each of ``dims``."""
-        pooled = [pool(K, k, x, self.reduce) for k, x in zip(self.dims, xs, strict=True)]
-        return self.combine(pooled)
+        return self.combine(self.pooled(K, xs))
+
+    def pooled(self, K: Complex, xs: Sequence[Tensor]) -> list[Tensor]:
+        """Return one tensor (C, F) for each of ``dims``."""
+        each = enumerate(zip(self.dims, xs, strict=True))
+        return [pool(K, k, x, self.reduce[i]) for i, (k, x) in each]
 
     def combine(self, pooled: Sequence[Tensor]) -> Tensor:
         """Return one row per complex, from one tensor (C, F) for each of ``dims``."""
@@ -110,7 +124,7 @@ class ComplexReadout(torch.nn.Module):
 
     def extra_repr(self) -> str:
         """Return the settings."""
-        return f"dims={self.dims}, reduce={self.reduce!r}, dropout {self.dropout_position}"
+        return f"dims={self.dims}, reduce={self.reduce}, dropout {self.dropout_position}"
 
 
 def jump(layers: Sequence[Sequence[Tensor]]) -> list[Tensor]:

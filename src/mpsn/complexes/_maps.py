@@ -1,0 +1,48 @@
+"""Images of simplicial maps."""
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+
+from mpsn.complexes._symmetries import parity
+from mpsn.complexes.incidence import Incidence
+from mpsn.complexes.simplicial import SimplicialComplex
+
+
+def image(K: SimplicialComplex, cluster: Tensor) -> tuple[SimplicialComplex, tuple[Incidence, ...]]:
+    """Return the image of K under the map of its vertices to clusters, and the chain map onto it.
+
+    A simplex with two vertices in one cluster is degenerate: it becomes nothing. The map has one
+    incidence per dimension, from the simplices of K to those they become, with signs. Clusters of
+    different complexes of a union are different. There is no loop over simplices.
+
+    Args:
+        K: A simplicial complex, or a union.
+        cluster: The cluster of each vertex, (n_0,) int64.
+    """
+    n = max(K.num_nodes, 1)
+    local = torch.unique(cluster, return_inverse=True)[1]
+    vertices, number = torch.unique(K.batch(0) * n + local, return_inverse=True)
+    complexes = torch.arange(K.num_complexes + 1, device=K.device)
+    of = vertices // n  # the complex of each new vertex
+    ptr, tables = [torch.searchsorted(of, complexes)], []
+    maps = [Incidence._trusted(number, len(vertices), 1)]
+    below = number  # the new index of each simplex one dimension lower; degenerate ones have any
+    for k in range(1, K.dim + 1):
+        values, columns = number[K.simplices(k)].sort(dim=1)
+        alive = (values.diff(dim=1) > 0).all(1)
+        at = alive.nonzero()[:, 0]
+        values, columns = values[at], columns[at]
+        faces = below[K.faces(k)[at]].gather(1, columns)  # column i omits the i-th new vertex
+        key = faces[:, k] * n + values[:, k]  # lexicographic, as the keys of the faces are
+        found, inverse = torch.unique(key, return_inverse=True)
+        table, first = faces.new_empty(len(found), k + 1), faces.new_empty(len(found))
+        table[inverse], first[inverse] = faces, values[:, 0]  # duplicates agree
+        below = faces.new_zeros(K.count(k))
+        below[at] = inverse
+        sign = parity(columns) * K.orientation(k)[at]
+        ends = nnf.pad(alive.cumsum(0), (1, 0))
+        maps.append(Incidence._trusted(inverse, len(found), None, ends, sign))
+        tables.append(table)
+        ptr.append(torch.searchsorted(of[first], complexes))
+    return SimplicialComplex._of_tables(tables, ptr, num_vertices=len(vertices)), tuple(maps)

@@ -1,0 +1,122 @@
+"""The network that pools between its layers, and its training."""
+
+from dataclasses import replace
+
+import networkx as nx
+import pytest
+import torch
+
+import mpsn
+from mpsn.errors import LayerError
+from mpsn.experiments._tu_training import Settings, Split, train_folds
+from mpsn.nn.models import SIN, Hierarchical, HierarchicalConfig, SINConfig
+
+SMALL = HierarchicalConfig(hidden=8, out_channels=2, layers=3, jump=True, max_dim=2)
+
+
+def graphs():
+    return [nx.gnp_random_graph(n, 0.5, seed=n) for n in range(1, 12)]
+
+
+def lifted():
+    K = mpsn.collate([mpsn.clique_complex(graph, 2) for graph in graphs()])
+    torch.manual_seed(0)
+    return K.replace(x=[torch.randn(n, 1) for n in K.counts])
+
+
+class One(torch.nn.Module):
+    def forward(self, x):
+        return torch.ones_like(x[:, :1])
+
+
+def test_without_pooling_it_is_sin():
+    """If all cells are kept and all scores are 1, only SIN is left."""
+    K = lifted()
+    torch.manual_seed(0)
+    model = Hierarchical(replace(SMALL, ratio=1.0))
+    for pool in model.pools:
+        pool.score, pool.act = One(), torch.nn.Identity()
+    fields = {name: getattr(SMALL, name) for name in SINConfig.__dataclass_fields__}
+    for jump in (True, False):
+        torch.manual_seed(0)
+        sin = SIN(SINConfig(**fields | {"jump": jump}))
+        config = replace(model.config, jump=jump)
+        same = Hierarchical(config)
+        same.net.load_state_dict(sin.state_dict())
+        same.pools = model.pools
+        torch.testing.assert_close(same(K), sin(K))
+
+
+@pytest.mark.parametrize("pool_dim", [0, 1, 2])
+def test_a_batch_is_each_complex_alone(pool_dim):
+    K = lifted()
+    torch.manual_seed(0)
+    model = Hierarchical(replace(SMALL, pool_dim=pool_dim, norm=True)).eval()
+    alone = torch.cat([model(one) for one in K.to_list()])
+    torch.testing.assert_close(model(K), alone)
+    model.train()(K).square().sum().backward()
+    grads = {name: p.grad for name, p in model.named_parameters()}
+    assert all(grads[f"pools.{i}.score.weight"].abs().sum() > 0 for i in (0, 1))
+
+
+def test_other_complexes_and_errors():
+    ring = mpsn.ring_complex(nx.cycle_graph(5), 6)
+    cube = mpsn.cubical_complex(torch.zeros(3, 3))
+    for K in (ring, cube):
+        xs = [torch.ones(n, 1) for n in K.counts]
+        assert Hierarchical(SMALL)(K, xs).shape == (1, 2)
+    with pytest.raises(LayerError, match="pool_dim up to max_dim=2, got 3"):
+        HierarchicalConfig(pool_dim=3)
+    with pytest.raises(LayerError, match="ratio above 0 and at most 1"):
+        Hierarchical(replace(SMALL, ratio=0.0))
+    with pytest.raises(LayerError, match="features x"):
+        Hierarchical(replace(SMALL, populate=True))(ring, [])
+
+
+def test_it_is_trained_one_split_after_another():
+    """Two classes that differ in their triangles; the same call gives the same curves."""
+    many = [nx.cycle_graph(n) for n in range(5, 25)] + [nx.complete_graph(n) for n in range(5, 25)]
+    K = mpsn.clique_complexes(many, 2).union
+    data = mpsn.complexes.ComplexDataset(K.replace(x=[torch.ones(n, 1) for n in K.counts[:3]]))
+    y = torch.arange(40) // 20
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(0))
+    split = Split(order[:24], order[24:32], order[32:])
+    ticks = []
+
+    def run():
+        return train_folds(
+            data,
+            y,
+            [split, Split(order[:32], order[:0], order[32:])],
+            lambda i: Hierarchical(SMALL),
+            Settings(epochs=6, batch_size=5, lr=0.02, decay_every=3),
+            seeds=[0, 1],
+            tick=ticks.append,
+        )
+
+    first, second = run()
+    assert sum(ticks) == 12
+    assert first.curve["loss"][-1] < first.curve["loss"][0]
+    assert first.curve["test"][-1] == 1
+    assert len(first.curve["val"]) == 6
+    assert all(v != v for v in second.curve["val"])  # nothing to validate on
+    assert run()[0].curve == first.curve
+    with torch.no_grad():  # the last numbers are those of the model returned
+        right = (first.model.eval()(data.batch(split.test)).argmax(1) == y[split.test]).double()
+    assert right.mean() == first.curve["test"][-1]
+
+
+def test_numbers_can_be_regressed():
+    K = mpsn.clique_complexes([nx.complete_graph(n) for n in (2, 3, 4, 5)] * 5, 2).union
+    data = mpsn.complexes.ComplexDataset(K.replace(x=[torch.ones(n, 1) for n in K.counts[:3]]))
+    y = torch.tensor([-1.3416, -0.4472, 0.4472, 1.3416] * 5)
+    every = torch.arange(20)
+    (trained,) = train_folds(
+        data,
+        y,
+        [Split(every[:12], every[12:16], every[16:])],
+        lambda i: Hierarchical(replace(SMALL, out_channels=1, act="tanh")),
+        Settings(epochs=80, batch_size=4, lr=0.01),
+        seeds=[0],
+    )
+    assert trained.curve["test"][-1] > 0.8
