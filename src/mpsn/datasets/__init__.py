@@ -8,9 +8,11 @@ from mpsn.datasets._molecules import Molecules, read_molecules
 from mpsn.datasets._named import named_graph
 from mpsn.datasets._ocean import ocean_drifters
 from mpsn.datasets._strongly_regular import strongly_regular
+from mpsn.datasets._surfaces import SURFACE_TYPES, surfaces, triangulated_surfaces
 from mpsn.datasets._tu import TU
 
 __all__ = [
+    "SURFACE_TYPES",
     "TU",
     "FlowDataset",
     "Graph",
@@ -20,6 +22,8 @@ __all__ = [
     "read_graphs",
     "read_molecules",
     "strongly_regular",
+    "surfaces",
     "synthetic_flows",
+    "triangulated_surfaces",
     "tu_folds",
 ]
