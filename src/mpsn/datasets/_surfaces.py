@@ -2,6 +2,7 @@
 
 import os
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,11 @@ def surfaces(data: str | os.PathLike[str] | None = None) -> ComplexDataset[Simpl
             f"Expected the triangulated surfaces at DIR/{FILE}, found none; put the file there and "
             f"pass data=DIR or set MPSN_DATA=DIR, or make them: mpsn.datasets.triangulated_surfaces."
         )
+    return read_surfaces(path)
+
+
+def read_surfaces(path: Path) -> ComplexDataset[SimplicialComplex]:
+    """Read and check surfaces in JSON, compressed or not."""
     check_file(path, MAX_PARSED, "a file of surfaces")
     try:
         with open_file(path, MAX_PARSED) as file:
@@ -105,11 +111,8 @@ def _parse(items: Any) -> ComplexDataset[SimplicialComplex]:
     for i, item in enumerate(items):
         if not isinstance(item, dict) or any(type(item.get(a)) is not b for a, b in kinds.items()):
             raise GraphError(f"expected {', '.join(kinds)} of surface {i}")
-    try:
-        triangles = np.array([row for item in items for row in item["triangulation"]])
-        small = np.array([[item[a] for a in kinds if a != "triangulation"] for item in items])
-    except OverflowError as error:
-        raise GraphError(f"expected small numbers: {error}") from error
+    triangles = np.array([row for item in items for row in item["triangulation"]])
+    small = np.array([[item[a] for a in kinds if a != "triangulation"] for item in items])
     if triangles.dtype != np.int64 or triangles.shape[1:] != (3,) or small.dtype != np.int64:
         raise GraphError("expected triangles of three vertices, and small numbers")
     n, genus, orientable = torch.from_numpy(small).T
@@ -120,7 +123,7 @@ def _parse(items: Any) -> ComplexDataset[SimplicialComplex]:
     agree = (found.counts @ signs == y[:, 3:] @ signs) & (genus >= 1 - orientable)
     for i, (item, row) in enumerate(zip(items, y.tolist(), strict=True)):
         name = SURFACE_TYPES[row[0]] if agree[i] and row[0] < len(SURFACE_TYPES) else None
-        if name != item.get("name") or row[3:] != item.get("betti_numbers"):
+        if name is None or name != item.get("name") or row[3:] != item.get("betti_numbers"):
             raise GraphError(f"expected labels of surface {i} that agree with each other")
     return ComplexDataset(found.union.replace(y=y))
 

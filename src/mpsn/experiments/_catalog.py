@@ -80,4 +80,14 @@ CATALOG = {
             "DIR/tu/NAME/ with --data DIR. Defaults to the paper's.",
         ),
     ),
+    "surfaces": Entry(
+        """Recognize triangulated surfaces: type, orientability, genus and Betti number.
+
+        Trains GIN, SIN, SIN with harmonic features, an oriented network and a diffusion on all
+        surfaces with up to 10 vertices, and tests them on others and on barycentric subdivisions,
+        beside rules that count cells or compute Betti numbers.
+
+        Example: mpsn reproduce surfaces --quick --data DIR
+        """
+    ),
 }

@@ -80,10 +80,10 @@ class SurfacesConfig:
 
 def jobs(row: str, config: SurfacesConfig, seeds: tuple[int, ...]) -> list[Job]:
     """Return one job per seed."""
-    return [Job(row, config, f"seed {seed}", (seed,)) for seed in seeds]
+    return [Job(row, config, seeds=(seed,)) for seed in seeds]
 
 
-def read(source: object, folder: Path | None) -> Surfaces:
+def read(name: str, folder: Path | None) -> Surfaces:
     """Read the surfaces."""
     return surfaces(folder)
 
@@ -276,6 +276,5 @@ EXPERIMENT = Experiment(
     table,
     figures,
     seeds=5,
-    source=lambda job: None,
     measured=measured,
 )
