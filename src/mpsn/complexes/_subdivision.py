@@ -56,7 +56,9 @@ def barycentric_subdivision(K: "Complex") -> "SimplicialComplex":
     below, last = ends[:: sizes.shape[1]].contiguous(), torch.arange(n, device=K.device)
     ptrs = [below]
     for table in faces:
-        last = last[table[:, -1]]  # the first vertex of a simplex is in the face that omits the last
+        last = last[
+            table[:, -1]
+        ]  # the first vertex of a simplex is in the face that omits the last
         ptrs.append(torch.searchsorted(last, below))
     x = [K.x[k] for k in dims]
     given = [t for t in x if t is not None]

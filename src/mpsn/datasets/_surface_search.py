@@ -88,7 +88,9 @@ def _fits(
         new = (count[a, b] == 0) + (count[a, c] == 0)
         if degree[a] + new > most or (new == 2 and degree[a] and not (count[a] == 1).any()):
             return False
-        if new == 0:  # follow the path from b in the link of a; bc may close it if it is the only one
+        if (
+            new == 0
+        ):  # follow the path from b in the link of a; bc may close it if it is the only one
             last, at, length = b, third[a, b, 0], 2
             while count[a, at] == 2:
                 last, at = at, third[a, at, 0] + third[a, at, 1] - last

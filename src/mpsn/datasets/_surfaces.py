@@ -23,8 +23,10 @@ from mpsn.errors import UNREADABLE, FileError, GraphError, TooLargeError
 
 FILE = "surfaces/2_manifolds_n4_10.json.gz"
 MOST = 10  # vertices of a surface
-SURFACE_TYPES = ("S^2", "T^2", "#^2 T^2", "#^3 T^2", "RP^2", "Klein bottle")
-SURFACE_TYPES += tuple(f"#^{genus} RP^2" for genus in range(3, 8))
+SURFACE_TYPES = (
+    *("S^2", "T^2", "#^2 T^2", "#^3 T^2", "RP^2", "Klein bottle"),
+    *(f"#^{genus} RP^2" for genus in range(3, 8)),
+)
 
 
 def surfaces(data: str | os.PathLike[str] | None = None) -> ComplexDataset[SimplicialComplex]:
@@ -45,7 +47,7 @@ def surfaces(data: str | os.PathLike[str] | None = None) -> ComplexDataset[Simpl
     if path is None:
         raise MissingDataError(
             f"Expected the triangulated surfaces at DIR/{FILE}, found none; put the file there and "
-            f"pass data=DIR or set MPSN_DATA=DIR, or make them: mpsn.datasets.triangulated_surfaces."
+            f"pass data=DIR or set MPSN_DATA=DIR, or use mpsn.datasets.triangulated_surfaces(n)."
         )
     return read_surfaces(path)
 
@@ -142,9 +144,16 @@ def _pack(triangles: Tensor, sizes: Tensor, n: Tensor) -> ComplexDataset[Simplic
         raise GraphError("expected different triangles, two at each edge")
     sides = faces.reshape(-1).argsort(stable=True).view(-1, 2)  # of each edge, 3 t + i opposite it
     corners = [sides - sides % 3 + at for at in (sides % 3 == 0, 2 - 1 * (sides % 3 == 2))]
-    if _parts(sides // 3, len(rows)) != len(n) or _parts(torch.cat(corners), 3 * len(rows)) != total:
+    if (
+        _parts(sides // 3, len(rows)) != len(n)
+        or _parts(torch.cat(corners), 3 * len(rows)) != total
+    ):
         raise GraphError("expected connected surfaces, the link of each vertex being one cycle")
-    cuts = [ptr, torch.searchsorted(edges[:, 1].contiguous(), ptr), nnf.pad(sizes.cumsum(0), (1, 0))]
+    cuts = [
+        ptr,
+        torch.searchsorted(edges[:, 1].contiguous(), ptr),
+        nnf.pad(sizes.cumsum(0), (1, 0)),
+    ]
     return ComplexDataset(union_of(SimplicialComplex, as_incidences([edges, faces], total), cuts))
 
 

@@ -113,7 +113,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
             guess = predict(which)
             metrics |= scores(name, labels(which), guess)
             size = which.counts[:, 0].clamp(min=8)
-            for n in size.unique().tolist() if name == "test" else ():
+            for n in torch.unique(size).tolist() if name == "test" else ():
                 metrics |= scores(f"n{n}", labels(which)[size == n], guess[size == n])
         for name in ("once", "twice")[: config.subdivisions]:
             if name == "twice":
@@ -135,11 +135,13 @@ def split(kind: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return the surfaces for training, validation and test: 3/5, 1/5 and 1/5 of each type."""
     random = np.random.default_rng(seed)
     parts: tuple[list[Tensor], ...] = ([], [], [])
-    for which in kind.unique().tolist():
+    for which in torch.unique(kind).tolist():
         at = (kind == which).nonzero()[:, 0]
         at = at[torch.from_numpy(random.permutation(len(at)))]
         fifth = len(at) // 5
-        for part, rows in zip(parts, (at[2 * fifth :], at[:fifth], at[fifth : 2 * fifth]), strict=True):
+        for part, rows in zip(
+            parts, (at[2 * fifth :], at[:fifth], at[fifth : 2 * fifth]), strict=True
+        ):
             part.append(rows)
     train, valid, test = (torch.cat(part).sort().values for part in parts)
     return train, valid, test
@@ -147,7 +149,7 @@ def split(kind: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def few(kind: Tensor, most: int) -> Tensor:
     """Return the first surfaces of each type, at most so many."""
-    return torch.cat([(kind == which).nonzero()[:most, 0] for which in kind.unique()])
+    return torch.cat([(kind == which).nonzero()[:most, 0] for which in torch.unique(kind)])
 
 
 def rule(model: str, data: Surfaces) -> Predict:
@@ -156,7 +158,7 @@ def rule(model: str, data: Surfaces) -> Predict:
     everywhere = known.mode(0).values
     of_key: dict[tuple[int, ...], Tensor] = {}
     mine = keys(model, data)
-    for key in mine.unique(dim=0):
+    for key in torch.unique(mine, dim=0):
         of_key[tuple(key.tolist())] = known[(mine == key).all(1)].mode(0).values
 
     def predict(data: Surfaces) -> Tensor:
@@ -215,11 +217,11 @@ def train(
 
     def batches(epoch: int) -> Iterator[SimplicialComplex]:
         order = torch.randperm(len(learn))
-        return (learn.batch(at) for at in order.split(config.batch) if len(at) > 1)
+        return (learn.batch(at) for at in torch.split(order, config.batch) if len(at) > 1)
 
     def step(K: SimplicialComplex) -> None:
         optimizer.zero_grad()
-        loss_of(K).backward()
+        loss_of(K).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
 

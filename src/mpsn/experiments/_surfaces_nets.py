@@ -1,6 +1,7 @@
 """Networks for surfaces: orientation-blind, oriented, with harmonic features, and by diffusion."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,7 +26,9 @@ class Blind(torch.nn.Module):
     def forward(self, K: SimplicialComplex) -> Tensor:
         """Return one row per surface."""
         ones = [torch.ones((n, 1), device=K.device) for n in K.counts]
-        xs = [one if x is None else torch.cat([one, x], 1) for one, x in zip(ones, K.x, strict=True)]
+        xs = [
+            one if x is None else torch.cat([one, x], 1) for one, x in zip(ones, K.x, strict=True)
+        ]
         out: Tensor = self.head(self.network(K, xs[: self.network.max_dim + 1]))
         return out
 
@@ -33,19 +36,18 @@ class Blind(torch.nn.Module):
 class Oriented(torch.nn.Module):
     """Signed messages between edges and between triangles, from random signals.
 
-    Layers of :class:`mpsn.nn.OrientedConv` without non-linearity, which keep the scale of signals
-    in their channels. What is read of each layer does not depend on orientations: the logarithms of
-    the mean squares of all channels; and the counts of cells.
+    Layers of :class:`mpsn.nn.OrientedConv`, each followed by a division by the mean square over all
+    cells of a surface. What is read of each layer does not depend on orientations: the logarithms
+    of the mean squares of its channels; and the numbers of cells.
     """
 
     def __init__(self, signals: int, layers: int, hidden: int, out_channels: int) -> None:
         super().__init__()
         self.signals = signals
         self.convs = torch.nn.ModuleList(
-            torch.nn.ModuleList(
-                OrientedConv(signals, signals, k, act="tanh", upper=k == 1) for k in (1, 2)
-            )
+            OrientedConv(signals, signals, k, act="tanh", upper=k == 1)
             for _ in range(layers)
+            for k in (1, 2)
         )
         width = 3 + 2 * layers * signals
         self.head = torch.nn.Sequential(
@@ -56,15 +58,13 @@ class Oriented(torch.nn.Module):
         """Return one row per surface."""
         counts = torch.stack([K.ptr(k).diff() for k in range(3)], 1)
         read = [counts / 10]
-        hs = [torch.randn((K.count(k), self.signals), device=K.device) for k in (1, 2)]
-        for convs in self.convs:
-            hs = [conv(K, h) for conv, h in zip(convs, hs, strict=True)]
-            squares = [pool(K, k, h * h, "mean") for k, h in zip((1, 2), hs, strict=True)]
-            read += [torch.log(s + 1e-9) for s in squares]
-            hs = [
-                h * (s.mean(1, keepdim=True) + 1e-9).rsqrt()[K.batch(k)]
-                for k, h, s in zip((1, 2), hs, squares, strict=True)
-            ]
+        hs = {k: torch.randn((K.count(k), self.signals), device=K.device) for k in (1, 2)}
+        for conv in self.convs:
+            k = conv.dim
+            h = conv(K, hs[k])
+            square = pool(K, k, h * h, "mean") + 1e-9  # (surfaces, signals)
+            read.append(square.log())
+            hs[k] = h * square.mean(1, keepdim=True).rsqrt()[K.batch(k)]
         out: Tensor = self.head(torch.cat(read, 1))
         return out
 
@@ -199,7 +199,12 @@ def make(
     out_channels: int,
 ) -> torch.nn.Module:
     """Return the network of a row."""
-    common = {"hidden": hidden, "layers": layers, "out_channels": hidden, "act": "relu"}
+    common: dict[str, Any] = {
+        "hidden": hidden,
+        "layers": layers,
+        "out_channels": hidden,
+        "act": "relu",
+    }
     common |= {"norm": norm, "jump": True, "readout": readout}
     wide = 2 if model == "harmonic" else 1
     makers: dict[str, Callable[[], torch.nn.Module]] = {

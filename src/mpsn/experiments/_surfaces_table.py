@@ -76,7 +76,9 @@ def table(records: list[Record]) -> Table:
 def measured(job: Job) -> Measured:
     """Return what a run has."""
     parts = ("test", "once", "twice")[: 1 + job.config.subdivisions]
-    return Measured(tuple(f"{p}_{t}_{m}" for p in parts for t in TASKS for m in ("balanced", "mcc")))
+    return Measured(
+        tuple(f"{p}_{t}_{m}" for p in parts for t in TASKS for m in ("balanced", "mcc"))
+    )
 
 
 def _has(runs: list[Run], part: str) -> bool:
