@@ -7,7 +7,7 @@ their triangulations; then the same networks, not trained again, on barycentric 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -17,8 +17,9 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.datasets import SURFACE_TYPES, surfaces
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
-from mpsn.experiments._surfaces_nets import harmonic_weights, make
+from mpsn.experiments._surfaces_nets import Blind, Diffusion, Oriented, harmonic_weights
 from mpsn.experiments._surfaces_table import figures, measured, scores, table
+from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 from mpsn.training._config import ConfigError
 from mpsn.training._device import one_thread, seeded
 from mpsn.training._loop import EarlyStopping, fit
@@ -27,7 +28,8 @@ Surfaces = ComplexDataset[SimplicialComplex]
 Predict = Callable[[Surfaces], Tensor]  # from surfaces to the classes of all tasks
 TASKS = {"type": len(SURFACE_TYPES), "orientable": 2, "genus": 8, "b1": 7}
 COLUMNS = [0, 1, 2, 4]  # of the labels
-ENTRIES = 1 << 24  # of dense matrices in a batch of evaluation
+ENTRIES = 1 << 25  # of matrices in a batch of evaluation
+WIDE = 128  # of a matrix that is not dense
 TWICE = 50  # surfaces of a type that are subdivided twice
 
 
@@ -52,9 +54,9 @@ class SurfacesConfig:
     """Rounds of diffusion in training."""
     tolerance: float = 0.0
     """Diffusion goes on, in evaluation, until changes are this small; 0 for a fixed number."""
-    epochs: int = 60
+    epochs: int = 20
     """Largest number of passes over the training surfaces."""
-    batch: int = 512
+    batch: int = 1024
     """Number of surfaces per step."""
     lr: float = 0.003
     """Initial learning rate of Adam, halved when the validation loss does not fall."""
@@ -75,7 +77,7 @@ class SurfacesConfig:
 
     def quick(self) -> Self:
         """Return the small version: up to 9 vertices, few epochs, one subdivision."""
-        return replace(self, vertices=9, epochs=10, batch=64, hidden=16, subdivisions=1)
+        return replace(self, vertices=9, epochs=6, batch=64, hidden=16, subdivisions=1)
 
 
 def jobs(row: str, config: SurfacesConfig, seeds: tuple[int, ...]) -> list[Job]:
@@ -176,6 +178,21 @@ def keys(model: str, data: Surfaces) -> Tensor:
     return (euler if model == "euler" else torch.zeros_like(euler))[:, None]
 
 
+def network(config: SurfacesConfig) -> torch.nn.Module:
+    """Return the network of a row, untrained."""
+    hidden, signals, out = config.hidden, config.signals, sum(TASKS.values())
+    if config.model == "oriented":
+        return Oriented(signals, config.layers, hidden, out)
+    if config.model == "diffusion":
+        return Diffusion(signals, config.rounds, config.tolerance, hidden, out)
+    common: dict[str, Any] = {"hidden": hidden, "out_channels": hidden, "layers": config.layers}
+    common |= {"act": "relu", "norm": config.norm, "jump": True, "readout": config.readout}
+    if config.model == "gin":
+        return Blind(GIN(GINConfig(**common)), hidden, out)
+    width = 2 if config.model == "harmonic" else 1
+    return Blind(SIN(SINConfig(in_channels=width, **common)), hidden, out)
+
+
 def train(
     config: SurfacesConfig, data: Surfaces, parts: dict[str, Tensor], resources: Resources
 ) -> tuple[Predict, dict[str, list[float]]]:
@@ -185,18 +202,9 @@ def train(
     count the same (Menon et al. 2021).
     """
     device = resources.device
-    net = make(
-        config.model,
-        hidden=config.hidden,
-        layers=config.layers,
-        readout=config.readout,
-        norm=config.norm,
-        signals=config.signals,
-        rounds=config.rounds,
-        tolerance=config.tolerance,
-        out_channels=sum(TASKS.values()),
-    ).to(device)
-    prepare = with_harmonic if config.model == "harmonic" else lambda union: union
+    net = network(config).to(device)
+    dense = config.model == "harmonic"
+    prepare = with_harmonic if dense else lambda union: union
     learn, valid = (
         ComplexDataset(prepare(data[parts[name]].union.to(device))) for name in ("train", "valid")
     )
@@ -227,7 +235,7 @@ def train(
 
     @torch.no_grad()
     def evaluate() -> float:
-        losses = [loss_of(K) * K.num_complexes for K in pieces(valid)]
+        losses = [loss_of(K) * K.num_complexes for K in pieces(valid, dense)]
         return float(sum(losses)) / len(valid)
 
     curve = fit(
@@ -247,7 +255,7 @@ def train(
     @torch.no_grad()
     def predict(which: Surfaces) -> Tensor:
         found = []
-        for K in pieces(which):
+        for K in pieces(which, dense):
             logits = net(prepare(K.to(device))).split(list(TASKS.values()), 1)
             found.append(torch.stack([x.argmax(1) for x in logits], 1).cpu())
         return torch.cat(found)
@@ -260,10 +268,10 @@ def with_harmonic(union: SimplicialComplex) -> SimplicialComplex:
     return union.replace(x=harmonic_weights(union))
 
 
-def pieces(data: Surfaces) -> Iterator[SimplicialComplex]:
-    """Yield unions of consecutive surfaces that are small enough for dense matrices."""
+def pieces(data: Surfaces, dense: bool) -> Iterator[SimplicialComplex]:
+    """Yield unions of consecutive surfaces, small enough for dense matrices or for signals."""
     most = int(data.counts.max())
-    at_once = max(1, ENTRIES // most**2)
+    at_once = max(1, ENTRIES // (most * most if dense else WIDE * most))
     for start in range(0, len(data), at_once):
         yield data.batch(slice(start, start + at_once))
 

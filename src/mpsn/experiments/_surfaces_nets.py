@@ -1,14 +1,11 @@
 """Networks for surfaces: orientation-blind, oriented, with harmonic features, and by diffusion."""
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import OrientedConv, pool
-from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+from mpsn.nn.models import GIN, SIN
 
 MOST_ROUNDS = 20_000
 
@@ -60,6 +57,7 @@ class Oriented(torch.nn.Module):
         read = [counts / 10]
         hs = {k: torch.randn((K.count(k), self.signals), device=K.device) for k in (1, 2)}
         for conv in self.convs:
+            assert isinstance(conv, OrientedConv)
             k = conv.dim
             h = conv(K, hs[k])
             square = pool(K, k, h * h, "mean") + 1e-9  # (surfaces, signals)
@@ -178,40 +176,11 @@ def _dense(K: SimplicialComplex, k: int) -> Tensor:
 
 
 def perceptron(in_channels: int, hidden: int, out_channels: int) -> torch.nn.Module:
-    """Return a network with one hidden layer."""
+    """Return a network with two hidden layers."""
     return torch.nn.Sequential(
         torch.nn.Linear(in_channels, hidden),
         torch.nn.ReLU(),
+        torch.nn.Linear(hidden, hidden),
+        torch.nn.ReLU(),
         torch.nn.Linear(hidden, out_channels),
     )
-
-
-def make(
-    model: str,
-    *,
-    hidden: int,
-    layers: int,
-    readout: str,
-    norm: bool,
-    signals: int,
-    rounds: int,
-    tolerance: float,
-    out_channels: int,
-) -> torch.nn.Module:
-    """Return the network of a row."""
-    common: dict[str, Any] = {
-        "hidden": hidden,
-        "layers": layers,
-        "out_channels": hidden,
-        "act": "relu",
-    }
-    common |= {"norm": norm, "jump": True, "readout": readout}
-    wide = 2 if model == "harmonic" else 1
-    makers: dict[str, Callable[[], torch.nn.Module]] = {
-        "gin": lambda: Blind(GIN(GINConfig(**common)), hidden, out_channels),
-        "sin": lambda: Blind(SIN(SINConfig(in_channels=wide, **common)), hidden, out_channels),
-        "harmonic": lambda: Blind(SIN(SINConfig(in_channels=wide, **common)), hidden, out_channels),
-        "oriented": lambda: Oriented(signals, layers, hidden, out_channels),
-        "diffusion": lambda: Diffusion(signals, rounds, tolerance, hidden, out_channels),
-    }
-    return makers[model]()

@@ -20,7 +20,8 @@ PARTS = {  # of the test surfaces
     "once": "subdivided",
     "twice": "twice",
 }
-ROWS = ("majority", "euler", "betti", "gin", "sin", "harmonic", "oriented", "diffusion-fixed")
+RULES = ("majority", "euler", "betti")
+ROWS = (*RULES, "gin", "sin", "harmonic", "oriented", "diffusion-fixed", "diffusion")
 
 
 def scores(part: str, y: Tensor, guess: Tensor) -> dict[str, int | float]:
@@ -55,7 +56,7 @@ def table(records: list[Record]) -> Table:
     """Return balanced accuracies and correlation coefficients, by network, task and part."""
     rows = by_row(records, ROWS)
     present = [part for part in PARTS if any(_has(runs, part) for runs in rows.values())]
-    columns = ["model", *(f"{TASKS[task]}" for task in TASKS)]
+    columns = ["model", *TASKS.values()]
     shown = [("test", task) for task in TASKS]
     for part in present[1:]:
         columns += [f"type, {PARTS[part]}", f"orientable, {PARTS[part]}"]
@@ -113,7 +114,7 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
             points = [(j, _values(runs, f"{part}_{name}")) for j, part in enumerate(parts)]
             x = [j + (i - len(rows) / 2) * 0.07 for j, values in points if values]
             y = [fmean(values) for _, values in points if values]
-            rule = row in ("majority", "euler", "betti")
+            rule = row in RULES
             ax.plot(x, y, "x" if rule else "o", color=f"C{i}", label=row, ms=6)
             ax.plot(x, y, ":" if rule else "-", color=f"C{i}", lw=0.8, alpha=0.6)
         ax.set_title(title)
