@@ -144,10 +144,11 @@ def test_a_small_version_from_file_to_table(data, tmp_path):
     write(tmp_path, data)
     found = reproduce("surfaces", models=["majority", "betti"], quick=True, out=tmp_path / "runs",
                       data=tmp_path)  # fmt: skip
-    rows = {line[0]: line for line in found.table.rows}
-    assert list(rows) == ["majority", "betti"]
-    assert rows["betti"][1] == "1.000 / 1.000"
-    assert rows["majority"][2].endswith("/ 0.000")
+    rows = {tuple(line[:2]): line[2:] for line in found.table.rows}
+    parts = ("all", "≤ 8 vertices", "subdivided once")
+    assert list(rows) == [(part, row) for part in parts for row in ("majority", "betti")]
+    assert rows["all", "betti"][0] == rows["subdivided once", "betti"][0] == "1.000 / 1.000"
+    assert rows["all", "majority"][1] == "0.500 / 0.000"
     assert found.figures[0].name == "surfaces.png"
 
 

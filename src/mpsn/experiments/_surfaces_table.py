@@ -17,8 +17,8 @@ PARTS = {  # of the test surfaces
     "n8": "≤ 8 vertices",
     "n9": "9 vertices",
     "n10": "10 vertices",
-    "once": "subdivided",
-    "twice": "twice",
+    "once": "subdivided once",
+    "twice": "subdivided twice",
 }
 RULES = ("majority", "euler", "betti")
 ROWS = (*RULES, "gin", "sin", "harmonic", "oriented", "diffusion-fixed", "diffusion")
@@ -53,25 +53,23 @@ def balanced_accuracy_and_mcc(y: Tensor, guess: Tensor) -> tuple[float, float]:
 
 
 def table(records: list[Record]) -> Table:
-    """Return balanced accuracies and correlation coefficients, by network, task and part."""
+    """Return balanced accuracies and correlation coefficients, by part, model and task."""
     rows = by_row(records, ROWS)
-    present = [part for part in PARTS if any(_has(runs, part) for runs in rows.values())]
-    columns = ["model", *TASKS.values()]
-    shown = [("test", task) for task in TASKS]
-    for part in present[1:]:
-        columns += [f"type, {PARTS[part]}", f"orientable, {PARTS[part]}"]
-        shown += [(part, "type"), (part, "orientable")]
     lines = [
-        [row, *(_cell(runs, part, task) for part, task in shown), str(len(runs))]
+        [label, row, *(_cell(runs, part, task) for task in TASKS), str(len(runs))]
+        for part, label in PARTS.items()
         for row, runs in rows.items()
+        if _has(runs, part)
     ]
     notes = [
-        "Balanced accuracy / Matthews' correlation coefficient on test surfaces, mean over seeds, "
-        "each with a split of its own; ± is the standard deviation where it is at least 0.001. "
+        "Balanced accuracy / Matthews' correlation coefficient, mean over seeds, each with a split "
+        "of its own; ± is the standard deviation. Twice subdivided are at most 50 test surfaces of "
+        "each type. "
         "majority, euler and betti are rules: the most frequent class of training surfaces, of "
         "those with the same Euler number, and of those with the same Betti numbers."
     ]
-    return Table("Surfaces with up to 10 vertices", [*columns, "runs"], lines, notes)
+    columns = ["test surfaces", "model", *TASKS.values(), "runs"]
+    return Table("Surfaces with up to 10 vertices", columns, lines, notes)
 
 
 def measured(job: Job) -> Measured:
@@ -91,8 +89,6 @@ def _values(runs: list[Run], name: str) -> list[float]:
 
 
 def _cell(runs: list[Run], part: str, task: str) -> str:
-    if not _has(runs, part):
-        return "-"
     shown = []
     for measure in ("balanced", "mcc"):
         values = _values(runs, f"{part}_{task}_{measure}")
