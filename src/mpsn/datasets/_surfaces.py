@@ -72,8 +72,8 @@ def triangulated_surfaces(n: int) -> ComplexDataset[SimplicialComplex]:
 
     Links of vertices are completed one after another in all ways, beginning with a vertex of
     largest degree; a canonical numbering of the vertices removes duplicates. There are 1, 1, 3, 9,
-    43, 655 and 42 426 surfaces with 4 to 10 vertices; those with 9 take a second, those with 10
-    about a minute. The type follows from homology.
+    43, 655 and 42 426 surfaces with 4 to 10 vertices; those with 9 take a second, those with 10 a
+    minute or two. The type follows from homology.
 
     Args:
         n: Number of vertices, 4 to 10.

@@ -285,6 +285,6 @@ EXPERIMENT = Experiment(
     steps,
     table,
     figures,
-    seeds=5,
+    seeds=3,
     measured=measured,
 )
