@@ -25,6 +25,7 @@ from mpsn.complexes._graphs import as_graph
 from mpsn.datasets import _files
 from mpsn.datasets._collections import read_collection
 from mpsn.datasets._sources import cache_folder, locate
+from mpsn.datasets._surfaces import read_surfaces as _read_surfaces
 from mpsn.errors import MPSNError
 from mpsn.estimators import (
     CellRegressor,
@@ -107,6 +108,20 @@ def read_molecules(path):
     with warnings.catch_warnings(action="ignore"):
         found = mpsn.read_molecules(path, y="y")
     return found.data.union.counts, found.rows, found.data.y.tolist()
+
+
+def _surfaces():
+    names = ("triangulation", "n_vertices", "genus", "orientable", "name", "betti_numbers")
+    tetrahedron = [[1, 2, 3], [1, 2, 4], [1, 3, 4], [2, 3, 4]]
+    plane = "123 134 145 156 126 235 346 245 246 356"
+    plane = [[int(c) for c in t] for t in plane.split()]
+    rows = [(tetrahedron, 4, 0, True, "S^2", [1, 0, 1]), (plane, 6, 1, False, "RP^2", [1, 0, 0])]
+    return json.dumps([dict(zip(names, row, strict=True)) for row in rows]).encode()
+
+
+def read_surfaces(path):
+    data = _read_surfaces(path)
+    return [K.to_simplices() for K in data], data.y.tolist()
 
 
 def _arrays(**arrays):
@@ -362,6 +377,9 @@ READERS: dict[str, Reader] = {
             b'[{"vertices": [1, 2], "w": 0.5}]}',
         }.items()
     },
+    "surfaces": Reader(
+        _of("s.json", _surfaces), lambda folder: read_surfaces(folder / "s.json"), "json", True
+    ),
     "molecules": Reader(
         _of("m.csv", b"smiles,y\nC[C@H](N)C(=O)[O-],1\nc1ccccc1,2.5\n"),
         lambda folder: read_molecules(folder / "m.csv"),

@@ -9,7 +9,15 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
-from mpsn.complexes import _batching, _homology, _operators, _parts, _saving, _symmetries
+from mpsn.complexes import (
+    _batching,
+    _homology,
+    _operators,
+    _parts,
+    _saving,
+    _subdivision,
+    _symmetries,
+)
 from mpsn.complexes._checks import (
     as_tensor,
     check_features,
@@ -221,6 +229,7 @@ class Complex(PyGValue):
     cells = _parts.cells
     skeleton = _parts.skeleton
     subcomplex = _parts.subcomplex
+    barycentric_subdivision = _subdivision.barycentric_subdivision
 
     # Unions and batches --------------------------------------------------------------------
 

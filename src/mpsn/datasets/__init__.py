@@ -10,9 +10,11 @@ from mpsn.datasets._ocean import ocean_drifters
 from mpsn.datasets._shapes import shapes
 from mpsn.datasets._simplices import read_complex
 from mpsn.datasets._strongly_regular import strongly_regular
+from mpsn.datasets._surfaces import SURFACE_TYPES, surfaces, triangulated_surfaces
 from mpsn.datasets._tu import TU
 
 __all__ = [
+    "SURFACE_TYPES",
     "TU",
     "FlowDataset",
     "Graph",
@@ -24,6 +26,8 @@ __all__ = [
     "read_molecules",
     "shapes",
     "strongly_regular",
+    "surfaces",
     "synthetic_flows",
+    "triangulated_surfaces",
     "tu_folds",
 ]

@@ -90,4 +90,14 @@ CATALOG = {
         """,
         reads_data=False,
     ),
+    "surfaces": Entry(
+        """Recognize triangulated surfaces: type, orientability, genus and Betti number.
+
+        Trains GIN, SIN, SIN with harmonic features, an oriented network and a diffusion on all
+        surfaces with up to 10 vertices, and tests them on others and on barycentric subdivisions,
+        beside rules that count cells or compute Betti numbers.
+
+        Example: mpsn reproduce surfaces --quick --data DIR
+        """
+    ),
 }
