@@ -88,6 +88,7 @@ CATALOG = {
 
         Example: mpsn reproduce coauthor --quick --data DIR
         """,
+        ("missing", "Comma-separated percentages such as 30, or 'given'. Defaults to all."),
     ),
     "closure": Entry(
         """Predict which triples of vertices become triangles.

@@ -41,7 +41,7 @@ class Network:
 
     hidden: int = 32
     """Width of the layers."""
-    layers: int = 2
+    layers: int = 1
     """Number of layers."""
     lr: float = 0.003
     """Learning rate of Adam."""

@@ -10,7 +10,7 @@ from mpsn.nn._checks import Activation, activation, check_cochain, check_least
 class SNNConv(torch.nn.Module):
     r"""A polynomial of the Hodge Laplacian (Ebli et al. 2020; appendix C of the paper).
 
-    .. math:: H' = \psi\Bigl(\sum_{r=0}^{R} L_p^r H W_r + b\Bigr),
+    .. math:: H' = \psi\Bigl(\sum_{r=0}^{R} (s L_p)^r H W_r + b\Bigr),
         \qquad L_p = B_p^\top B_p + B_{p+1} B_{p+1}^\top
 
     Powers are applied one sparse product at a time, without forming the Laplacian. A stack of R
@@ -23,6 +23,8 @@ class SNNConv(torch.nn.Module):
         dim: Dimension p of the cells. Defaults to 1.
         act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"id"``.
         bias: Whether to add b, which breaks orientation equivariance. Defaults to False.
+        scale: Factor s, such as one over the largest eigenvalue of the Laplacian, which keeps
+            powers small (Ebli et al. use it). Defaults to 1.
 
     Shapes:
         (n_dim, F) in and (n_dim, G) out; (n_dim, B, F) for a batch of cochains on one complex.
@@ -42,11 +44,12 @@ class SNNConv(torch.nn.Module):
         *,
         act: str | Activation = "id",
         bias: bool = False,
+        scale: float = 1.0,
     ) -> None:
         super().__init__()
         check_least(0, degree=degree, dim=dim)
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.degree, self.dim = degree, dim
+        self.degree, self.dim, self.scale = degree, dim, scale
         self.weights = torch.nn.ModuleList(
             torch.nn.Linear(in_channels, out_channels, bias=bias and r == 0)
             for r in range(degree + 1)
@@ -58,7 +61,7 @@ class SNNConv(torch.nn.Module):
         check_cochain(K, self.dim, h, self.in_channels, self.weights[0].weight)  # type: ignore
         out = self.weights[0](h)
         for weight in self.weights[1:]:
-            h = sum(hodge(K, self.dim, h))  # type: ignore[assignment]
+            h = self.scale * sum(hodge(K, self.dim, h))
             out = out + weight(h)
         return self.act(out)
 
