@@ -18,8 +18,9 @@ MOST_BYTES = 1 << 26
 
 
 class Coauthors(NamedTuple):
-    """The complex with citations as features (n_k, 1), and per dimension a mask (n_k,) of those
-    that Ebli et al. hid: 30 %.
+    """A complex with citations as features (n_k, 1), and what Ebli et al. hid of them.
+
+    ``missing`` has a mask (n_k,) per dimension, of 30 %.
     """
 
     complex: SimplicialComplex

@@ -19,8 +19,10 @@ MOST_BYTES = 1 << 26
 
 
 class Steps(NamedTuple):
-    """Flows of paths so far, (n_1, N), their last vertices (N,), the neighbors of these in
-    ascending order, (N, C), filled up with -1, and which of them is next, (N,).
+    """Paths so far, and their next steps.
+
+    Flows (n_1, N), last vertices (N,), the neighbors of these in ascending order, (N, C), filled up
+    with -1, and which of them is next, (N,).
     """
 
     x: Tensor
@@ -103,7 +105,7 @@ def _build(arrays: dict[str, NDArray[Any]]) -> NextNodes:
     test = values["test_masks_10"]
     if test.ndim != 2 or test.shape[1] != len(both[0].y) or len(both[1].y) != len(both[0].y):
         raise FileError("expected masks of test paths, one column per path")
-    return NextNodes(K, *both, torch.from_numpy(test) != 0)
+    return NextNodes(K, both[0], both[1], torch.from_numpy(test) != 0)
 
 
 def _complex(

@@ -1,8 +1,8 @@
 """Simplices with times, such as e-mails and conversations, to predict which will be next."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from mpsn.errors import UNREADABLE, FileError, TooLargeError
 MOST_BYTES = 1 << 27
 
 
-class TemporalSimplices(NamedTuple):
+@dataclass(frozen=True)
+class TemporalSimplices:
     """Simplices in the order of their times: simplex i has the vertices index[ptr[i]:ptr[i + 1]].
 
     Vertices are 0, 1, ...; a simplex may occur again and again.
@@ -45,8 +46,8 @@ def temporal_simplices(name: str, data: str | os.PathLike[str] | None = None) ->
         )
     if sizes.min() < 1 or sizes.max() > len(vertices) or sizes.sum() != len(vertices):
         raise FileError(
-            f"Expected sizes of at least 1 that add up to {len(vertices):,} vertices in {paths[0]}, "
-            f"got others; check where the files came from."
+            f"Expected sizes of at least 1 that add up to {len(vertices):,} vertices in "
+            f"{paths[0]}, got others; check where the files came from."
         )
     if vertices.min() < 1 or vertices.max() > len(vertices):
         raise FileError(f"Expected vertices 1, 2, ... in {paths[1]}, got others.")

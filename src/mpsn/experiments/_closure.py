@@ -211,7 +211,7 @@ def network_scores(
 
         def step(batch: Prepared) -> None:
             optimizer.zero_grad()
-            loss(net(batch), batch.y).backward()
+            loss(net(batch), batch.y).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
         @torch.no_grad()

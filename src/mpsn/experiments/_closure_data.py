@@ -25,7 +25,8 @@ PARTS = 5  # of the positive training triangles
 class Batch(NamedTuple):
     """Triples (N, 3) of vertices of a complex with weights, and which of them are triangles, (N,).
 
-    ``K.x`` holds the weights, in the first column; triples are not in the complex, but their edges are.
+    ``K.x`` holds weights, those for scores in the first column. The complex has the edges of the
+    triples.
     """
 
     K: SimplicialComplex

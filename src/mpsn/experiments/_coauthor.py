@@ -76,7 +76,7 @@ class CoauthorConfig:
 
 
 def jobs(row: str, config: CoauthorConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return one job per share and seed; of a rule one per share, with one result if it is given."""
+    """Return one job per share and seed; of a rule, which is fast, one per share."""
     if isinstance(config.model, Rule):
         return [Job(row, config, s, seeds[:1] if s == GIVEN else seeds) for s in config.shares]
     return [Job(row, config, share, (seed,)) for share in config.shares for seed in seeds]
@@ -188,7 +188,7 @@ def impute(
             mask = draw(kept, share) if remask else kept
             targets = [k & ~m if remask else k for k, m in zip(kept, mask, strict=True)]
             optimizer.zero_grad()
-            loss(predict(mask), targets).backward()
+            loss(predict(mask), targets).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
         @torch.no_grad()

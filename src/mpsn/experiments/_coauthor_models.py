@@ -113,7 +113,7 @@ class SNN(torch.nn.Module):
         acts = ["leaky_relu"] * (config.layers - 1) + ["id"]
         self.nets = torch.nn.ModuleList(
             torch.nn.ModuleList(
-                SNNConv(*sizes[i : i + 2], config.degree, k, act=act, bias=True, scale=scale)
+                SNNConv(sizes[i], sizes[i + 1], config.degree, k, act=act, bias=True, scale=scale)
                 for i, act in enumerate(acts)
             )
             for k, scale in enumerate(1 / largest_eigenvalue(K, k) for k in range(K.dim + 1))
@@ -157,7 +157,7 @@ class MPSN(torch.nn.Module):
 
     def forward(self, known: Known, xs: Sequence[Tensor]) -> Values:
         """Return one number per simplex."""
-        pairs = []
+        pairs: list[tuple[Tensor, Tensor]] = []
         if self.bounded:
             pairs, told = self._bounds(known)
             xs = [torch.cat([x, *more], dim=1) for x, more in zip(xs, told, strict=True)]

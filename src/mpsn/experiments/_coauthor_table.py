@@ -28,8 +28,9 @@ def table(records: list[Record]) -> Table:
         lines.append([_name(share), row, *cells, text, str(len(runs))])
     columns = ["missing", "imputed by", *(f"dim {k}" for k in DIMS), "within 10 %", "runs"]
     notes = [
-        "Mean absolute error in citations on the missing simplices of each dimension, mean ± sample "
-        "standard deviation over random patterns; on the given pattern over seeds of the network. "
+        "Mean absolute error in citations on the missing simplices of each dimension, mean ± "
+        "sample standard deviation over random patterns; on the given pattern over seeds of the "
+        "network. "
         "Within 10 %: percentage of the missing values, in dimensions 0 to 5.",
     ]
     return Table("Missing citations", columns, lines, notes)

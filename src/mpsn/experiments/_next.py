@@ -218,18 +218,14 @@ def train(
             )
             optimizer.zero_grad()
             logits = net(K, x, last, candidates)
-            torch.nn.functional.cross_entropy(logits, y[index]).backward()
+            torch.nn.functional.cross_entropy(logits, y[index]).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
-        fit(
-            net,
-            training.epochs,
-            lambda epoch: (
-                torch.randperm(len(y), generator=generator).to(device).split(training.batch)
-            ),
-            step,
-            lambda: None,
-        )
+        def batches(epoch: int) -> tuple[Tensor, ...]:
+            order = torch.randperm(len(y), generator=generator).to(device)
+            return torch.split(order, training.batch)
+
+        fit(net, training.epochs, batches, step, lambda: None)
     return net
 
 

@@ -27,8 +27,8 @@ def table(records: list[Record]) -> Table:
             cells.append(f"{fmean(values):.1f} ± {stdev(values) if len(values) > 1 else 0:.1f}")
         lines.append([row, *cells, str(len(runs))])
     notes = [
-        "Accuracy in percent on test paths, mean ± sample standard deviation over splits. A path has "
-        "18 % of its next step by chance."
+        "Accuracy in percent on test paths, mean ± sample standard deviation over splits; 18 % is "
+        "chance."
     ]
     return Table("Ocean drifters: the next step", ["model", *DIRECTIONS, "runs"], lines, notes)
 

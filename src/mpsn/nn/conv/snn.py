@@ -61,7 +61,7 @@ class SNNConv(torch.nn.Module):
         check_cochain(K, self.dim, h, self.in_channels, self.weights[0].weight)  # type: ignore
         out = self.weights[0](h)
         for weight in self.weights[1:]:
-            h = self.scale * sum(hodge(K, self.dim, h))
+            h = self.scale * sum(hodge(K, self.dim, h))  # type: ignore[assignment]
             out = out + weight(h)
         return self.act(out)
 
