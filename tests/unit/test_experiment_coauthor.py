@@ -51,10 +51,8 @@ def test_rules_by_brute_force(known):
             for j, c, v in known_cells
             if j == k and c != cell
             for _, _, between in every
-            if (between == c & cell
-            and len(between) == k)
-            or (between == c | cell
-            and len(between) == k + 2)
+            if (between == c & cell and len(between) == k)
+            or (between == c | cell and len(between) == k + 2)
         ]
         for name, values in (("incident", incident), ("adjacent", shared)):
             expected = sum(values) / len(values) if values else median

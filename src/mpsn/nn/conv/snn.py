@@ -13,8 +13,8 @@ class SNNConv(torch.nn.Module):
     .. math:: H' = \psi\Bigl(\sum_{r=0}^{R} (s L_p)^r H W_r + b\Bigr),
         \qquad L_p = B_p^\top B_p + B_{p+1} B_{p+1}^\top
 
-    Powers are applied one sparse product at a time, without forming the Laplacian. A stack of R
-    :class:`MPSNConv` layers computes the same (Theorem 12).
+    Powers are applied one sparse product at a time, without forming the Laplacian, to the narrower
+    of input and output. A stack of R :class:`MPSNConv` layers computes the same (Theorem 12).
 
     Args:
         in_channels: Width F of the input.
@@ -59,11 +59,20 @@ class SNNConv(torch.nn.Module):
     def forward(self, K: Complex, h: Tensor) -> Tensor:
         """Return new features of the same cells."""
         check_cochain(K, self.dim, h, self.in_channels, self.weights[0].weight)  # type: ignore
+        if self.out_channels < self.in_channels:  # Horner's scheme: products of the narrower side
+            out = self.weights[-1](h)
+            for weight in [*self.weights][-2::-1]:
+                out = weight(h) + self._laplacian(K, out)
+            return self.act(out)
         out = self.weights[0](h)
         for weight in self.weights[1:]:
-            h = self.scale * sum(hodge(K, self.dim, h))  # type: ignore[assignment]
+            h = self._laplacian(K, h)
             out = out + weight(h)
         return self.act(out)
+
+    def _laplacian(self, K: Complex, h: Tensor) -> Tensor:
+        down, up = hodge(K, self.dim, h)
+        return self.scale * (down + up)
 
     def extra_repr(self) -> str:
         """Return the settings."""
