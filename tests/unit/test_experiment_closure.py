@@ -116,7 +116,7 @@ def test_a_network_learns_what_edges_say(folder):
     assert metrics["closed"] == split.test.y.sum()
     net = closure.ClosureNet(config.network, closure.Prepared(split.test, CPU))
     one = net(closure.Prepared(split.test, CPU))
-    back = split.test._replace(triples=split.test.triples[::-1], y=split.test.y[::-1].copy())
+    back = split.test._replace(triples=split.test.triples[::-1].copy(), y=split.test.y[::-1].copy())
     torch.testing.assert_close(one, net(closure.Prepared(back, CPU)).flip(0))
 
 
