@@ -351,6 +351,18 @@ def test_layers_tell_their_sizes():
     assert "degree=3" in repr(nn.SNNConv(2, 3, 3))
 
 
+@pytest.mark.parametrize(("width", "degree"), [(1, 3), (2, 3), (5, 3), (1, 0)])
+def test_snn_is_a_polynomial_of_the_scaled_laplacian(width, degree):
+    torch.manual_seed(0)
+    K = build([[0, 1, 2], [1, 2, 3], [3, 4]])
+    layer = nn.SNNConv(2, width, degree, bias=True, scale=0.3).double()
+    h = torch.randn(K.count(1), 2, dtype=torch.float64)
+    L = 0.3 * K.hodge_laplacian(1, dtype=torch.float64).to_dense()
+    powers = [torch.linalg.matrix_power(L, r) @ h for r in range(degree + 1)]
+    expected = sum(w(p) for w, p in zip(layer.weights, powers, strict=True))
+    torch.testing.assert_close(layer(K, h), expected)
+
+
 @pytest.mark.parametrize("act", ["gelu", "leaky_relu", torch.sin, torch.nn.SiLU()])
 @pytest.mark.parametrize("norm", [False, True])
 def test_any_activation_by_name_or_itself(act, norm):

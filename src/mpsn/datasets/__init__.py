@@ -1,25 +1,34 @@
 """Graphs and data sets: read from files, downloaded, or constructed."""
 
 from mpsn.complexes._graphs import Graph
+from mpsn.datasets._coauthor import Coauthors, coauthors
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows
 from mpsn.datasets._folds import tu_folds
 from mpsn.datasets._molecules import Molecules, read_molecules
 from mpsn.datasets._named import named_graph
+from mpsn.datasets._next_node import NextNodes, Steps, next_nodes
 from mpsn.datasets._ocean import ocean_drifters
 from mpsn.datasets._shapes import shapes
 from mpsn.datasets._simplices import read_complex
 from mpsn.datasets._strongly_regular import strongly_regular
 from mpsn.datasets._surfaces import SURFACE_TYPES, surfaces, triangulated_surfaces
+from mpsn.datasets._temporal import TemporalSimplices, temporal_simplices
 from mpsn.datasets._tu import TU
 
 __all__ = [
     "SURFACE_TYPES",
     "TU",
+    "Coauthors",
     "FlowDataset",
     "Graph",
     "Molecules",
+    "NextNodes",
+    "Steps",
+    "TemporalSimplices",
+    "coauthors",
     "named_graph",
+    "next_nodes",
     "ocean_drifters",
     "read_complex",
     "read_graphs",
@@ -28,6 +37,7 @@ __all__ = [
     "strongly_regular",
     "surfaces",
     "synthetic_flows",
+    "temporal_simplices",
     "triangulated_surfaces",
     "tu_folds",
 ]

@@ -66,6 +66,17 @@ def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> Path | Non
     return next((place / name for place in places if (place / name).exists()), None)
 
 
+def expect(name: str, source: str, data: str | os.PathLike[str] | None = None) -> Path:
+    """Return the path of a data file that is not downloaded by itself."""
+    path = at_hand(name, data)
+    if path is None:
+        raise MissingDataError(
+            f"Expected a data file at DIR/{name}, found none; make it from {source} and pass "
+            f"--data DIR, or set MPSN_DATA."
+        )
+    return path
+
+
 def _download(name: str, url: str) -> bytes:
     try:
         with urllib.request.urlopen(url, timeout=60) as answer:

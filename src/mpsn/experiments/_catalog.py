@@ -100,4 +100,32 @@ CATALOG = {
         Example: mpsn reproduce surfaces --quick --data DIR
         """
     ),
+    "coauthor": Entry(
+        """Impute missing citations in a complex of co-authors.
+
+        Hides 10 to 50 % of the citations in every dimension and compares the median, the mean over
+        neighbors, bounds by faces and co-faces, SNN (Ebli et al. 2020) and a general MPSN.
+
+        Example: mpsn reproduce coauthor --quick --data DIR
+        """,
+        ("missing", "Comma-separated percentages such as 30, or 'given'. Defaults to all."),
+    ),
+    "closure": Entry(
+        """Predict which triples of vertices become triangles.
+
+        In the co-author complex, and in temporal sets of e-mails and contacts: common neighbors,
+        means of edge weights, a logistic regression and a network.
+
+        Example: mpsn reproduce closure --quick --data DIR
+        """,
+        ("dataset", "Comma-separated data sets such as email-Enron. Defaults to all."),
+    ),
+    "next": Entry(
+        """Predict the next step of ocean drifters: SCoNe, an oriented network, Markov chains.
+
+        Trains on paths and tests on others, forward and reversed, in ten splits.
+
+        Example: mpsn reproduce next --quick --data DIR
+        """
+    ),
 }

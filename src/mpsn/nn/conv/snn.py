@@ -10,11 +10,11 @@ from mpsn.nn._checks import Activation, activation, check_cochain, check_least
 class SNNConv(torch.nn.Module):
     r"""A polynomial of the Hodge Laplacian (Ebli et al. 2020; appendix C of the paper).
 
-    .. math:: H' = \psi\Bigl(\sum_{r=0}^{R} L_p^r H W_r + b\Bigr),
+    .. math:: H' = \psi\Bigl(\sum_{r=0}^{R} (s L_p)^r H W_r + b\Bigr),
         \qquad L_p = B_p^\top B_p + B_{p+1} B_{p+1}^\top
 
-    Powers are applied one sparse product at a time, without forming the Laplacian. A stack of R
-    :class:`MPSNConv` layers computes the same (Theorem 12).
+    Powers are applied one sparse product at a time, without forming the Laplacian, to the narrower
+    of input and output. A stack of R :class:`MPSNConv` layers computes the same (Theorem 12).
 
     Args:
         in_channels: Width F of the input.
@@ -23,6 +23,8 @@ class SNNConv(torch.nn.Module):
         dim: Dimension p of the cells. Defaults to 1.
         act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"id"``.
         bias: Whether to add b, which breaks orientation equivariance. Defaults to False.
+        scale: Factor s, such as one over the largest eigenvalue of the Laplacian, which keeps
+            powers small (Ebli et al. use it). Defaults to 1.
 
     Shapes:
         (n_dim, F) in and (n_dim, G) out; (n_dim, B, F) for a batch of cochains on one complex.
@@ -42,11 +44,12 @@ class SNNConv(torch.nn.Module):
         *,
         act: str | Activation = "id",
         bias: bool = False,
+        scale: float = 1.0,
     ) -> None:
         super().__init__()
         check_least(0, degree=degree, dim=dim)
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.degree, self.dim = degree, dim
+        self.degree, self.dim, self.scale = degree, dim, scale
         self.weights = torch.nn.ModuleList(
             torch.nn.Linear(in_channels, out_channels, bias=bias and r == 0)
             for r in range(degree + 1)
@@ -56,11 +59,20 @@ class SNNConv(torch.nn.Module):
     def forward(self, K: Complex, h: Tensor) -> Tensor:
         """Return new features of the same cells."""
         check_cochain(K, self.dim, h, self.in_channels, self.weights[0].weight)  # type: ignore
+        if self.out_channels < self.in_channels:  # Horner's scheme: products of the narrower side
+            out = self.weights[-1](h)
+            for weight in [*self.weights][-2::-1]:
+                out = weight(h) + self._laplacian(K, out)
+            return self.act(out)
         out = self.weights[0](h)
         for weight in self.weights[1:]:
-            h = sum(hodge(K, self.dim, h))  # type: ignore[assignment]
+            h = self._laplacian(K, h)
             out = out + weight(h)
         return self.act(out)
+
+    def _laplacian(self, K: Complex, h: Tensor) -> Tensor:
+        down, up = hodge(K, self.dim, h)
+        return self.scale * (down + up)
 
     def extra_repr(self) -> str:
         """Return the settings."""
