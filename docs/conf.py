@@ -1,8 +1,10 @@
 """The site: ``make docs`` builds it into out/docs, without a network and without warnings."""
 
 import re
+from pathlib import Path
 from typing import Any
 
+import networkx as nx
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -68,8 +70,18 @@ def _colon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
         lines[:] = [line.replace(": ", " \N{EN DASH} ") for line in lines]
 
 
+def _explorer(app: Sphinx) -> None:
+    """Write the page that the gallery links to."""
+    K = mpsn.clique_complex(nx.karate_club_graph())
+    Path(app.outdir).mkdir(parents=True, exist_ok=True)
+    Path(app.outdir, "explorer.html").write_text(
+        mpsn.plotting.explorer(K, title="The karate club"), encoding="utf-8"
+    )
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx about all three."""
+    """Tell Sphinx about all four."""
+    app.connect("builder-inited", _explorer)
     app.connect("autodoc-process-docstring", _colon, priority=400)  # before napoleon's
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))  # type: ignore[arg-type]
     app.connect("autodoc-skip-member", _skip)

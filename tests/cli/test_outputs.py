@@ -50,7 +50,9 @@ def commands(folder, runs, out):
         "predict": ("predict", folder / "model.mpsn", folder / "thin", "-o", out),
         "report": ("report", runs, "-o", out),
         "show": ("show", "hexagon", "--plot", out),
+        "show page": ("show", "hexagon", "--html", out),
         "explain": ("show", folder / "model.mpsn", "--graph", "hexagon", "--plot", out),
+        "explain page": ("show", folder / "model.mpsn", "--graph", "hexagon", "--html", out),
         "distinguish": ("distinguish", "hexagon", "prism", "--tests", "wl", "--plot", out),
     }
 
@@ -80,7 +82,7 @@ def test_a_full_disk_is_one_line_and_the_old_file_stays(
     assert "Traceback" not in err
     assert out.read_text() == "old"
     assert list(out.parent.iterdir()) == [out]
-    if command in ("show", "explain", "distinguish"):
+    if command.startswith(("show", "explain", "distinguish")):
         assert printed  # the table is there all the same
     else:
         assert printed == ""
@@ -110,6 +112,26 @@ def test_folders_are_checked_before_the_work(mpsn, folder, runs, tmp_path, monke
     assert (code, printed) == (2, "")
     assert "Read-only file system" in err
     assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_pages_hold_attributes_and_contributions(mpsn, folder, tmp_path):
+    graph = nx.Graph([("a", "b"), ("b", "c")])
+    nx.set_node_attributes(graph, {"a": 3, "b": 4, "c": 5}, "age")
+    nx.set_edge_attributes(graph, {("a", "b"): "old"}, "kind")
+    nx.write_graphml(graph, tmp_path / "family.graphml")
+    page = tmp_path / "page.html"
+    code, out, _ = mpsn("show", tmp_path / "family.graphml", "--html", page)
+    assert code == 0
+    assert f"page: {page}" in out
+    assert r'["vertex a\nage 3", "vertex b\nage 4"' in page.read_text()
+    assert r'["edge a, b\nkind old", "edge b, c"]' in page.read_text()
+    assert '"values": null' in page.read_text()
+    code, out, _ = mpsn(
+        "show", folder / "model.mpsn", "--graph", "hexagon", "--html", page, "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["page"] == str(page)
+    assert '"values": [[' in page.read_text()
 
 
 @pytest.mark.parametrize("number", ["-5", "4294967296"])

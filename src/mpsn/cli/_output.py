@@ -16,12 +16,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 
 
 @contextmanager
-def drawing(target: Path, quiet: bool = True) -> Iterator[None]:
+def drawing(target: Path, quiet: bool = True, what: str = "figure") -> Iterator[None]:
     """Report problems with a picture in one line; say where it is, unless ``quiet``."""
     try:
         yield
         if not quiet:
-            print(f"figure: {visible(target)}")
+            print(f"{what}: {visible(target)}")
     except MPSNError:
         raise
     except ImportError as error:
