@@ -72,7 +72,7 @@ def _colon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
 
 def _explorer(app: Sphinx) -> None:
     """Write the page that the gallery links to."""
-    K = mpsn.clique_complex(nx.karate_club_graph())
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=None)
     Path(app.outdir).mkdir(parents=True, exist_ok=True)
     Path(app.outdir, "explorer.html").write_text(
         mpsn.plotting.explorer(K, title="The karate club"), encoding="utf-8"
