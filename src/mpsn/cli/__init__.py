@@ -45,6 +45,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help=TOUR,
 )
 for _command in (show, lift, fit, predict, distinguish, report):

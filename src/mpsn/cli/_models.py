@@ -112,9 +112,7 @@ def fit(
 
     Example: mpsn fit cats/ dogs/ --out model.mpsn
 
-    Example: mpsn fit molecules/ --labels molecules.csv --target soluble --out model.mpsn
-
-    Example: mpsn fit molecules.json --lift rings --max-ring 8 --out model.mpsn
+    Example: mpsn fit networks/ --labels networks.csv --target weight --out model.mpsn
 
     Example: mpsn fit molecules.csv --smiles smiles --target soluble --out model.mpsn
 
