@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.console import Console
 
-from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.cli._output import AsJson, drawing, print_table, split
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def lift(
     file: Annotated[
-        Path, typer.Argument(help="graph6, sparse6, edge list, GraphML, GEXF, GML or .npz.")
+        str, typer.Argument(help="A graph file, a folder of them, or the name of a built-in graph.")
     ],
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
@@ -31,7 +31,7 @@ def lift(
     max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
     as_json: AsJson = False,
 ) -> None:
-    """Lift the graphs of a file to complexes, and count cells and holes.
+    """Count the cells and holes of graphs.
 
     Prints, for each graph, the number of cells of each dimension in its clique complex (or its
     complex of rings or cubes), its Euler number and its Betti numbers (components, loops, voids,
@@ -39,10 +39,9 @@ def lift(
 
     Example: mpsn lift graphs.g6 --max-dim 3
     """
-    from mpsn import read_graphs
     from mpsn.lifting._named import as_lift
 
-    graphs = read_graphs(file)
+    graphs = graphs_of(file)
     start = time.perf_counter()
     lifted = as_lift(cast("Any", lift), max_dim, max_ring)(graphs)  # its name is checked there
     seconds = time.perf_counter() - start
@@ -52,14 +51,14 @@ def lift(
             for K in lifted
         ]
     if as_json:
-        print(json.dumps({"file": str(file), "graphs": rows, "seconds": seconds}))
+        print(json.dumps({"file": file, "graphs": rows, "seconds": seconds}))
         return
-    title = f"{file.name}: {len(rows)} graph{'s' * (len(rows) != 1)}"
+    title = f"{Path(file).name}: {len(rows)} graph{'s' * (len(rows) != 1)}"
     print_rows(title, rows, [f"lifted in {seconds:.3g} seconds"])
 
 
 def distinguish(
-    a: Annotated[str, typer.Argument(help="A graph file, or the name of a built-in graph.")],
+    a: Annotated[str, typer.Argument(help="A graph file, a folder, or a built-in graph.")],
     b: Annotated[
         str | None, typer.Argument(help="Another one; omit it to group the graphs of file A.")
     ] = None,
@@ -78,10 +77,10 @@ def distinguish(
         Path | None, typer.Option(help="Draw both clique complexes in their stable SWL colors.")
     ] = None,
 ) -> None:
-    """Show which Weisfeiler-Lehman tests distinguish two graphs, or how they group many.
+    """Compare graphs by Weisfeiler-Lehman tests.
 
     For two graphs: the verdict of each test, and the round and dimension that decided. For one file
-    of many graphs: the classes each test finds, beside the isomorphism classes.
+    or folder of many graphs: the classes each test finds, beside the isomorphism classes.
 
     The tests: wl on vertices; 2-wl and 3-wl on tuples of vertices; 2-fwl and 3-fwl, their folklore
     variants (3-WL = 2-FWL); swl on the simplices of clique complexes, swl-all with all four
@@ -99,7 +98,7 @@ def distinguish(
 
     if plot:
         check_writable(plot, what="a picture")
-    names = [name.strip() for name in f"{tests},{lift}".split(",") if name.strip()]
+    names = [*split(tests), *split(lift)]
     check_tests(names, max_dim, max_ring)
     first = graphs_of(a)
     if b is None:
@@ -119,8 +118,9 @@ def distinguish(
         pair += found
     result = compare(pair[0], pair[1], names, max_dim=max_dim, max_ring=max_ring)
     if as_json:
-        verdicts = [asdict(verdict) for verdict in result]
-        print(json.dumps({"a": a, "b": b, "tests": verdicts, "isomorphic": result.isomorphic}))
+        values: dict[str, Any] = {"a": a, "b": b, "tests": [asdict(verdict) for verdict in result]}
+        values |= {"isomorphic": result.isomorphic, "figure": str(plot) if plot else None}
+        print(json.dumps(values))
     else:
         rows = [(v.test, VERDICTS[v.distinguished], v.round, v.dim) for v in result]
         notes = [f"{v.test}: {v.note}" for v in result if v.note]
@@ -128,12 +128,13 @@ def distinguish(
         columns = ("test", "verdict", "round", "dimension")
         print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
     if plot:
-        _plot(pair, [a, b], max_dim, plot)
+        _plot(pair, [a, b], max_dim, plot, as_json)
 
 
 def graphs_of(name: str) -> "list[AnyGraph]":
-    """Return the graphs of a file, or a built-in graph."""
+    """Return the graphs of a file or a folder, or a built-in graph."""
     from mpsn.datasets import read_graphs
+    from mpsn.datasets._collections import read_collection
     from mpsn.datasets._named import NAMED
 
     if name in NAMED:
@@ -143,6 +144,8 @@ def graphs_of(name: str) -> "list[AnyGraph]":
             f"Expected a graph file or a built-in graph ({', '.join(NAMED)}), got {name!r}."
             f"{did_you_mean(name, NAMED)}"
         )
+    if Path(name).is_dir():
+        return [graph for _, graph, _ in read_collection([name])]
     return read_graphs(name)
 
 
@@ -184,8 +187,10 @@ def _print_classes(
     print_table(title, columns, cells, [*notes, f"truth: {kinds}"])
 
 
-def _plot(graphs: "list[AnyGraph]", names: list[str], max_dim: int | None, file: Path) -> None:
-    with drawing(file):
+def _plot(
+    graphs: "list[AnyGraph]", names: list[str], max_dim: int | None, file: Path, as_json: bool
+) -> None:
+    with drawing(file, as_json):
         from matplotlib import pyplot as plt
 
         from mpsn._io import save_figure

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson, csv_cell, print_lines
+from mpsn.cli._output import AsJson, csv_cell, print_lines, split
 from mpsn.errors import GraphError, visible
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ def fit(
         ),
     ] = None,
     features: Annotated[
-        list[str] | None,
+        str,
         typer.Option(
-            help="The kind of an attribute, as in age=number or color=category; or, without kinds, "
-            "the attributes to use (x, degree, constant or names). Can be repeated.",
+            help="Comma-separated kinds of attributes, as in age=number,color=category; or, "
+            "without kinds, the attributes to use (x, degree, constant or names).",
         ),
-    ] = None,
+    ] = "",
     lift: Annotated[
         str | None,
         typer.Option(
@@ -116,7 +116,7 @@ def fit(
 
     Example: mpsn fit molecules.csv --smiles smiles --target soluble --out model.mpsn
 
-    Example: mpsn fit cats/ dogs/ --features age=number --features breed=category -o model.mpsn
+    Example: mpsn fit cats/ dogs/ --features age=number,breed=category -o model.mpsn
     """
     from mpsn._io import check_writable
     from mpsn.datasets._collections import read_collection
@@ -142,7 +142,7 @@ def fit(
         )
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
     model = (SimplicialRegressor if regress else SimplicialClassifier)(
-        features=_features(features or []),
+        features=_features(split(features)),
         lift=cast("Any", cells if lift is None else lift),  # its name is checked there
         max_dim=max_dim,
         max_ring=longest if max_ring is None else max_ring,
@@ -190,7 +190,7 @@ def fit(
     print(f"saved: {visible(out)}")
 
 
-def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
+def _features(words: tuple[str, ...]) -> "str | list[str] | dict[str, Any]":
     """Return the setting ``features`` of an estimator."""
     pairs = [word.rpartition("=") for word in words]
     if all(equals for _, equals, _ in pairs):
@@ -199,7 +199,7 @@ def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
         raise GraphError(
             f"Expected --features NAME=KIND for all, or names only, got {' and '.join(words)}."
         )
-    return words
+    return list(words)
 
 
 def _are_numbers(y: list[Any]) -> bool:
@@ -279,10 +279,11 @@ def predict(
     unsafe_pickle: Unsafe = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the classes or numbers of graphs, as CSV or as lines of JSON.
+    """Predict the classes or numbers of graphs.
 
-    Graphs are read, predicted and written a thousand at a time, so any number of them works. A
-    table of molecules keeps its columns; predictions are empty where a molecule cannot be read.
+    The result is CSV, or lines of JSON. Graphs are read, predicted and written a thousand at a
+    time, so any number of them works. A table of molecules keeps its columns; predictions are empty
+    where a molecule cannot be read.
 
     Example: mpsn predict model.mpsn new_graphs/ -o predictions.csv
 

@@ -33,7 +33,10 @@ def show(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a graph, a model, or the results in a folder of runs, as a table or a picture.
+    """Show a graph, a model or results.
+
+    Prints a table, and draws a picture or writes a page for a browser. Folders hold the records of
+    `mpsn reproduce`; the graphs of a folder are those of `mpsn lift`.
 
     Example: mpsn show rook4x4 --plot rook.png
 

@@ -43,7 +43,12 @@ def read_labels(path: Path, target: str | None) -> dict[str, Any]:
             f"Expected a column {target!r} in {path}, got {', '.join(head[1:])}."
             f"{did_you_mean(target, head[1:])}"
         )
-    column = len(head) - 1 if target is None else head.index(target, 1)
+    if target is None and len(head) > 2:
+        raise FileError(
+            f"Expected to know which column of {path} to predict, {', '.join(head[1:])}; choose it "
+            f"with --target (target=...)."
+        )
+    column = 1 if target is None else head.index(target, 1)
     out: dict[str, str] = {}
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(head):
