@@ -168,7 +168,8 @@ def _paint(numbers: Any, k: int, n: int) -> Any:
             f"Expected colors[{k}] to be {n} integers, one per simplex of dimension {k}, got "
             f"shape {numbers.shape} of {numbers.dtype}."
         )
-    return plt.get_cmap("tab20")(numbers.astype(int) % 20)
+    order = np.r_[0:20:2, 1:20:2]  # the strong colors first, then the pale ones
+    return plt.get_cmap("tab20")(order[numbers.astype(int) % 20])
 
 
 def as_values(values: Sequence[ArrayLike | None], K: Complex) -> list[NDArray[np.float64]]:
