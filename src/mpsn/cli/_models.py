@@ -58,12 +58,12 @@ def fit(
         ),
     ] = None,
     features: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             help="Comma-separated kinds of attributes, as in age=number,color=category; or, "
             "without kinds, the attributes to use (x, degree, constant or names).",
         ),
-    ] = "",
+    ] = None,
     lift: Annotated[
         str | None,
         typer.Option(
@@ -142,7 +142,7 @@ def fit(
         )
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
     model = (SimplicialRegressor if regress else SimplicialClassifier)(
-        features=_features(split(features)),
+        features=_features(split(",".join(features or []))),
         lift=cast("Any", cells if lift is None else lift),  # its name is checked there
         max_dim=max_dim,
         max_ring=longest if max_ring is None else max_ring,
