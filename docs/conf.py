@@ -1,8 +1,11 @@
 """The site: ``make docs`` builds it into out/docs, without a network and without warnings."""
 
 import re
+from pathlib import Path
 from typing import Any
 
+import networkx as nx
+import typer
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -10,6 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 
 import mpsn
+from mpsn import cli
 
 LOG = getLogger(__name__)
 
@@ -18,7 +22,7 @@ author = copyright = "The mpsn developers"
 release = version = mpsn.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
@@ -44,6 +48,8 @@ html_theme = "furo"
 html_title = "mpsn"
 html_math_renderer = "mathml"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 
 def _mathml(translator: Any, node: nodes.math | nodes.math_block) -> None:
@@ -68,8 +74,57 @@ def _colon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
         lines[:] = [line.replace(": ", " \N{EN DASH} ") for line in lines]
 
 
+def _commands(app: Sphinx, page: str, source: list[str]) -> None:
+    """Add the help of every command to the page of the command line."""
+    if page != "cli":
+        return
+    below: list[tuple[str, Any]] = [("mpsn", typer.main.get_command(cli.app))]
+    while below:
+        name, command = below.pop(0)
+        context = command.make_context(name, [], resilient_parsing=True)
+        context.max_content_width = context.terminal_width = 90
+        source[0] += f"## {name}\n\n```text\n{command.get_help(context)}\n```\n\n"
+        inner = getattr(command, "commands", {})
+        below += [(f"{name} {word}", inner[word]) for word in inner]
+
+
+def _links(app: Sphinx, tree: nodes.document, page: str) -> None:
+    """Turn the symbols in the map of the paper into links to the reference."""
+    if page != "paper_map":
+        return
+    known = app.env.domaindata["py"]["objects"]
+    for literal in list(tree.findall(nodes.literal)):
+        text = re.sub(r"\(.*", "", literal.astext())
+        tried = (text, text.replace("SimplicialComplex", "Complex"), text.rpartition(".")[0])
+        ends = [f".{one}" for one in tried if one]
+        found = [n for end in ends for n in sorted(known, key=len) if f".{n}".endswith(end)]
+        if text.startswith("mpsn "):
+            target = "cli", text.split(" --")[0].replace(" ", "-")
+        elif found:
+            target = known[found[0]].docname, known[found[0]].node_id
+        else:
+            continue
+        link = nodes.reference(
+            refuri=f"{app.builder.get_relative_uri(page, target[0])}#{target[1]}"
+        )
+        literal.replace_self(link)
+        link += literal
+
+
+def _explorer(app: Sphinx) -> None:
+    """Write the page that the gallery links to."""
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=None)
+    Path(app.outdir).mkdir(parents=True, exist_ok=True)
+    Path(app.outdir, "explorer.html").write_text(
+        mpsn.plotting.explorer(K, title="The karate club"), encoding="utf-8"
+    )
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx about all three."""
+    """Tell Sphinx about all of them."""
+    app.connect("source-read", _commands)
+    app.connect("doctree-resolved", _links)
+    app.connect("builder-inited", _explorer)
     app.connect("autodoc-process-docstring", _colon, priority=400)  # before napoleon's
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))  # type: ignore[arg-type]
     app.connect("autodoc-skip-member", _skip)

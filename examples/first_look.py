@@ -33,8 +33,8 @@ PAIRS = [("hexagon", "two-triangles"), ("rook4x4", "shrikhande"), ("decalin", "b
 
 def main() -> None:
     table = Table(title="Clique complexes of well-known graphs", title_justify="left")
-    for column in ("graph", "simplices per dimension", "Euler number", "Betti numbers"):
-        table.add_column(column)
+    for column in ("graph", "simplices", "Euler", "Betti numbers"):
+        table.add_column(column, no_wrap=column != "simplices")
     for name, graph in GRAPHS.items():
         K = mpsn.clique_complex(graph, max_dim=None)
         betti = " ".join(map(str, K.betti_numbers()))

@@ -49,7 +49,7 @@ def main() -> None:
     middle = (ends.mean(dim=1) - 0.5).norm(dim=1).argmin()
     xs[1][middle] = 1.0  # a flow on one edge
 
-    figure, axes = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")
+    figure, axes = plt.subplots(1, 4, figsize=(12, 3.5), layout="constrained")
     for i, ax in enumerate(axes):
         strength = xs[1].detach().abs().flatten() ** 0.5
         ax.add_collection(LineCollection(ends.numpy(), colors="lightgray", linewidths=0.6))
@@ -62,7 +62,7 @@ def main() -> None:
             xs = layer(K, xs)
     picture = Path("out/own_layer.png")
     picture.parent.mkdir(exist_ok=True)
-    figure.savefig(picture, dpi=85)
+    figure.savefig(picture, dpi=85, bbox_inches="tight")
     print(f"figure: {picture}")
 
 

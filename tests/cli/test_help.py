@@ -1,7 +1,9 @@
 """The command line answers at once, and helps those who mistype."""
 
+import re
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -38,6 +40,34 @@ def test_help_needs_none_of_the_heavy_packages(arguments):
     )
     assert "Usage: " in done.stdout
     assert not HEAVY & set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", list(commands(app)), ids=" ".join)
+def test_help_fits_80_columns_in_words(mpsn, monkeypatch, arguments):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = mpsn(*arguments, "--help")
+    assert code == 0
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    paragraphs = re.split(r"\n\s*\n", out.split("Options:")[0])
+    for text in paragraphs:  # wrapped once: no line could take the first word of the next
+        rows = text.strip("\n").splitlines()
+        for row, after in pairwise(rows):
+            assert len(row) + 1 + len(after.split()[0]) > 78 or ":" in rows[0]
+    assert not re.search(r"<[a-z]|range>", out.split("Options:")[1])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [c for c in commands(app) if c and c not in {("reproduce",), ("tune",)}],
+    ids=" ".join,
+)
+def test_every_command_speaks_json(mpsn, arguments):
+    assert "--json" in mpsn(*arguments, "--help")[1]
+
+
+def test_the_version(mpsn):
+    assert mpsn("--version")[:2] == (0, f"mpsn {package.__version__}\n")
 
 
 def test_the_first_help_is_a_tour(mpsn):

@@ -50,7 +50,9 @@ def commands(folder, runs, out):
         "predict": ("predict", folder / "model.mpsn", folder / "thin", "-o", out),
         "report": ("report", runs, "-o", out),
         "show": ("show", "hexagon", "--plot", out),
+        "show page": ("show", "hexagon", "--html", out),
         "explain": ("show", folder / "model.mpsn", "--graph", "hexagon", "--plot", out),
+        "explain page": ("show", folder / "model.mpsn", "--graph", "hexagon", "--html", out),
         "distinguish": ("distinguish", "hexagon", "prism", "--tests", "wl", "--plot", out),
     }
 
@@ -80,7 +82,7 @@ def test_a_full_disk_is_one_line_and_the_old_file_stays(
     assert "Traceback" not in err
     assert out.read_text() == "old"
     assert list(out.parent.iterdir()) == [out]
-    if command in ("show", "explain", "distinguish"):
+    if command.startswith(("show", "explain", "distinguish")):
         assert printed  # the table is there all the same
     else:
         assert printed == ""
@@ -110,6 +112,26 @@ def test_folders_are_checked_before_the_work(mpsn, folder, runs, tmp_path, monke
     assert (code, printed) == (2, "")
     assert "Read-only file system" in err
     assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_pages_hold_attributes_and_contributions(mpsn, folder, tmp_path):
+    graph = nx.Graph([("a", "b"), ("b", "c")])
+    nx.set_node_attributes(graph, {"a": 3, "b": 4, "c": 5}, "age")
+    nx.set_edge_attributes(graph, {("a", "b"): "old"}, "kind")
+    nx.write_graphml(graph, tmp_path / "family.graphml")
+    page = tmp_path / "page.html"
+    code, out, _ = mpsn("show", tmp_path / "family.graphml", "--html", page)
+    assert code == 0
+    assert f"page: {page}" in out
+    assert r'["vertex a\nage 3", "vertex b\nage 4"' in page.read_text()
+    assert r'["edge a, b\nkind old", "edge b, c"]' in page.read_text()
+    assert '"values": null' in page.read_text()
+    code, out, _ = mpsn(
+        "show", folder / "model.mpsn", "--graph", "hexagon", "--html", page, "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["page"] == str(page)
+    assert '"values": [[' in page.read_text()
 
 
 @pytest.mark.parametrize("number", ["-5", "4294967296"])
@@ -218,3 +240,80 @@ def test_names_command_neither_terminals_nor_spreadsheets(mpsn, folder, tmp_path
         _, out, err = mpsn(*arguments)
         assert "\x1b" not in out + err
         assert r"\x1b" in out + err
+
+
+def test_graphs_of_folders_and_names(mpsn, folder):
+    code, out, _ = mpsn("lift", folder / "thin", "--json")
+    assert code == 0
+    assert len(json.loads(out)["graphs"]) == 3
+    code, out, _ = mpsn("lift", "hexagon", "--json")
+    assert json.loads(out)["graphs"][0]["counts"] == [6, 6]
+    code, out, _ = mpsn("distinguish", folder / "thick", "--tests", "wl, swl", "--json")
+    assert code == 0
+    assert json.loads(out)["graphs"] == 3
+    assert [row["test"] for row in json.loads(out)["tests"]] == ["wl", "swl"]
+
+
+def test_dimensions_of_what_is_shown(mpsn):
+    assert json.loads(mpsn("show", "rook4x4", "--json")[1])["graphs"][0]["simplices"] == [
+        16,
+        48,
+        32,
+        8,
+    ]
+    out = mpsn("show", "rook4x4", "--json", "--max-dim", 1)[1]
+    assert json.loads(out)["graphs"][0]["simplices"] == [16, 48]
+
+
+def test_options_that_do_not_apply_are_refused(mpsn, folder, runs, tmp_path):
+    page = tmp_path / "page.html"
+    for arguments in (
+        (folder / "model.mpsn", "--max-dim", 2),
+        (runs, "--html", page),
+        (runs, "--graph", "hexagon", "--max-dim", 1),
+        ("hexagon", "--graph", "prism"),
+    ):
+        code, out, err = mpsn("show", *arguments)
+        assert (code, out) == (2, "")
+        assert "without --" in err
+    code, _, err = mpsn(
+        "fit", folder / "thin", folder / "thick", "--target", "age", "-o", tmp_path / "m"
+    )
+    assert code == 2
+    assert "Expected no --target" in err
+    assert not page.exists()
+
+
+def test_pictures_say_where_they_are(mpsn, tmp_path):
+    picture = tmp_path / "pair.png"
+    call = "distinguish", "hexagon", "prism", "--tests", "wl", "--plot", picture
+    assert f"figure: {picture}" in mpsn(*call)[1]
+    assert json.loads(mpsn(*call, "--json")[1])["figure"] == str(picture)
+
+
+def test_the_folder_that_is_printed_can_be_shown_and_reported(mpsn, runs, tmp_path):
+    page = tmp_path / "page.html"
+    code, out, _ = mpsn("report", runs / "toy", "-o", page, "--json")
+    assert code == 0
+    assert json.loads(out) == {"report": str(page), "experiments": ["toy"]}
+    assert mpsn("show", runs / "toy")[:2] == mpsn("show", runs)[:2]
+
+
+def test_devices_that_do_not_exist(mpsn, folder, tmp_path):
+    train = "fit", folder / "thin", folder / "thick", "-o", tmp_path / "m"
+    code, _, err = mpsn(*train, "--device", "gpu")
+    assert code == 2
+    assert err == (
+        "error: Expected a device such as cpu or cuda, got 'gpu'; use 'auto' for a GPU if there is "
+        "one.\n"
+    )
+
+
+def test_two_columns_of_labels(mpsn, folder, tmp_path):
+    table = tmp_path / "labels.csv"
+    table.write_text("graph,age,color\n0,1,red\n1,2,red\n2,3,blue\n")
+    train = "fit", folder / "thin", "--labels", table, "-o", tmp_path / "m"
+    code, _, err = mpsn(*train)
+    assert code == 2
+    assert "which column" in err
+    assert "age, color; choose it with --target" in err

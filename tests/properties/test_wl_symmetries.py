@@ -69,6 +69,23 @@ def test_a_coloring_only_refines(Ks, chosen):
     only_refines(swl(Ks, chosen))
 
 
+@settings(max_examples=50)
+@given(some, some, st.randoms())
+def test_finer_colorings_distinguish_all_multisets_that_coarser_ones_do(K, L, random):
+    """The paper's lemma on multisets of colors (appendix A), and its corollary."""
+    refined = swl([K, L])
+    for coarse, fine in zip(refined.colors, refined.colors[1:], strict=False):
+        for d, c in zip(coarse, fine, strict=True):
+            for _ in range(5):
+                A, B = (random.choices(range(len(c)), k=random.randint(0, 4)) for _ in "AB")
+                if sorted(d[A].tolist()) != sorted(d[B].tolist()):
+                    assert sorted(c[A].tolist()) != sorted(c[B].tolist())
+    for turn in range(refined.rounds):
+        one, two = refined.histograms_at(turn)
+        if one != two:
+            assert refined.histograms[0] != refined.histograms[1]
+
+
 @pytest.mark.parametrize("test", ON_GRAPHS)
 @settings(max_examples=30)
 @given(st.lists(graphs(6).filter(len), min_size=1, max_size=3))

@@ -62,7 +62,8 @@ def test_a_table_of_labels(folder, tmp_path):
     table.write_text("name,size,kind\na,3,ring\nb.g6,4,path\nc,5,star\n")
     kinds = [("a.graphml", "ring"), ("b.g6", "path"), ("c.json", "star")]
     assert found(folder, labels=table, target="kind") == kinds
-    assert found(folder, labels=table) == kinds  # the last column
+    with pytest.raises(FileError, match=r"which column .*, size, kind; choose it with --target"):
+        found(folder, labels=table)
     sizes = found(folder, labels=table, target="size")
     assert [label for _, label in sizes] == [3, 4, 5]
     table.rename(folder / "labels.csv")

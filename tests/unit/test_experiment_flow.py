@@ -251,7 +251,8 @@ def test_configs_are_the_rows_of_the_table(experiment):
         assert build(experiment.config, plain(config), "") == config
         assert build(experiment.config, plain(config.quick()), "") == config.quick()
         (job,) = experiment.jobs(row, config, (0, 1, 2))
-        assert len(job.seeds) == (1 if row.startswith("logistic") else 3)
+        many = {"logistic": 1, "splits": 20}
+        assert len(job.seeds) == next((many[word] for word in many if word in row), 3)
     tanh = found["mpsn-tanh"]
     assert (tanh.model.layers, tanh.model.hidden, tanh.model.act) == (4, 64, "tanh")
     expected = {"flow": (100, 20), "ocean": (250, 50)}[experiment.name]
@@ -305,3 +306,21 @@ def test_the_map_flow_network_on_the_ocean():
     resources = replace(CPU, data=ocean_drifters(config.data_seed))
     runs = ocean.work(Job("map-flow", config, seeds=(0, 1)), resources)
     assert np.mean([run.metrics["test"] for run in runs]) >= 88
+
+
+@needs_data
+def test_random_splits_of_the_ocean():
+    config = rows("ocean", ocean.OceanConfig, ["map-flow-splits"])["map-flow-splits"].quick()
+    config = replace(config, training=replace(config.training, epochs=2))
+    (job,) = ocean.jobs("map-flow-splits", config, (0, 1, 2))
+    assert job.seeds == (0, 1)
+    data, ticks = ocean_drifters(), []
+    runs = ocean.work(job, replace(CPU, data=data, tick=ticks.append))
+    assert [run.seed for run in runs] == [0, 1]
+    assert sum(ticks) == ocean.steps(job) == 4
+    one, two = ocean.split(data, 0), ocean.split(data, 1)
+    assert one.train.sum() == two.train.sum() == 160
+    assert not torch.equal(one.train, two.train)
+    assert not torch.equal(one.train, data.train)
+    assert torch.equal(one.x, data.x)
+    assert (one.signs[:, one.train] == 1).all()

@@ -99,6 +99,17 @@ def test_the_ocean_as_published():
 
 
 @needs_data
+def test_what_test_and_training_paths_of_the_ocean_share():
+    """As the notes of the table say."""
+    data = ocean_drifters()
+    train = [p for p, known in zip(data.paths, data.train, strict=True) if known]
+    test = [p for p, known in zip(data.paths, data.train, strict=True) if not known]
+    assert sum(path in train for path in test) == 1
+    ends = {(path[0], path[-1]) for path in train}
+    assert sum((path[0], path[-1]) in ends for path in test) == 15
+
+
+@needs_data
 def test_damaged_ocean_files(tmp_path):
     (tmp_path / "ocean").mkdir()
     copy = tmp_path / "ocean" / "dataBuoys.jld2"

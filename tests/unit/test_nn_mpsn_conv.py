@@ -280,3 +280,22 @@ def test_wrong_rows_and_missing_updates_are_named(K, xs):
     layer = nn.MPSNConv(lambda upper: upper, upper=[same])
     with pytest.raises(LayerError, match=r"in upper a function or None for each of 3.*got 1"):
         layer(K, xs)
+
+
+def test_an_update_that_takes_a_message_nobody_sends():
+    class Layer(nn.MPSNConv):
+        def uper(self, sender):
+            return sender
+
+        def update(self, receiver, upper):
+            return upper
+
+    with pytest.raises(
+        LayerError, match="Expected a message 'upper', which update takes, got none"
+    ):
+        Layer()
+    with pytest.raises(LayerError, match="Expected a message 'lower'"):
+        nn.MPSNConv([lambda receiver, lower: lower], upper=torch.tanh)
+    layer = nn.MPSNConv(lambda receiver, lower=None: receiver, upper=torch.tanh)
+    K = mpsn.clique_complex(nx.cycle_graph(3))
+    assert [len(x) for x in layer(K, [torch.ones(n, 1) for n in K.counts])] == [3, 3, 1]

@@ -160,7 +160,7 @@ def test_repeats_among_many_rows_are_those_found_by_comparing_all(n, monkeypatch
     rng = np.random.default_rng(n)
     rows = rng.integers(-2, 3, (400, n)) * 10.0 ** rng.integers(-30, 30, (400, 1))
     rows = np.concatenate([rows, -rows[rng.permutation(400)] / 3])
-    rows[:200] *= 1 + 1e-14 * rng.standard_normal((200, n))
+    rows[:200] *= 1 + 1e-15 * rng.standard_normal((200, n))
     found = []
     for most in (0, 10**9):
         monkeypatch.setattr(_arithmetic, "MAX_TABLE", most)
@@ -197,6 +197,22 @@ def test_fractions_are_taken_as_they_are():
     assert count([[third, 1], [1, 3]], exact=True) == 2
     assert count([[1 / 3, 1], [1, 3]], exact=True) == 4  # as floats they are not parallel
     assert count([[1 / 3, 1], [1, 3]]) == 2  # to within the tolerance they are
+
+
+@pytest.mark.parametrize("large", [3145728, 3 * 10**9, 2**60])
+def test_integers_merged_within_the_tolerance_cause_a_warning(large):
+    W = [[-1, large], [1, -large - 1]]
+    with pytest.warns(CloseCallWarning, match="rows, 1 of them parallel to others only"):
+        assert count(W) == 2
+    assert count(W, exact=True) == 4
+    with pytest.warns(CloseCallWarning, match="rows, 1 of them parallel"):
+        count([[1], [1]], [2**60, 2**60 + 1])
+    with pytest.warns(CloseCallWarning, match=r"a difference of 2\.0e-13, near the tolerance"):
+        count([[1.5, 0.0], [1.5, 3e-13]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert count([[large, 1], [3 * large, 3], [-large, -1]]) == 2
+        assert count([[Fraction(1, 3), 1], [1, 3]]) == 2
 
 
 def test_close_calls_cause_a_warning():

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from mpsn.cli._graphs import distinguish, lift
 from mpsn.cli._models import fit, predict
-from mpsn.cli._output import print_error
+from mpsn.cli._output import name_types, print_error
 from mpsn.cli._reproduce import report, reproduce, tune
 from mpsn.cli._show import show
 from mpsn.errors import LeftOut, MPSNError, visible
@@ -25,6 +25,8 @@ TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simp
 A short tour, first of your own graphs, then of the paper:
 
   mpsn show rook4x4 --plot rook.png     draw a graph as a simplicial complex
+
+  mpsn show rook4x4 --html rook.html    explore it in a browser
 
   mpsn lift graphs.g6                   count its triangles, holes, ...
 
@@ -45,12 +47,34 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help=TOUR,
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from mpsn import __version__
+
+        print(f"mpsn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...
+
+
 for _command in (show, lift, fit, predict, distinguish, report):
     app.command()(_command)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(tune, name="tune")
+for _group in (app, reproduce, tune):
+    for _registered in _group.registered_commands:
+        name_types(_registered.callback)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -69,7 +93,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # what an ASCII terminal cannot show
     try:
         try:
-            app()
+            app(prog_name="mpsn")
         finally:
             sys.stdout.flush()
     except MPSNError as error:

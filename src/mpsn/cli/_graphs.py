@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.cli._output import AsJson, drawing, print_table, split
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 def lift(
     file: Annotated[
-        Path,
+        str,
         typer.Argument(
-            help="Graphs: graph6, sparse6, edge list, GraphML, GEXF, GML or .npz. Points and "
-            "matrices: .npy, or numbers in text. Meshes: OFF, PLY, OBJ or STL. Lists of "
-            "simplices or hyperedges: .simplices, .json, or text with a list of names per line."
+            help="Graphs: a file, a folder of them, or the name of a built-in graph. Points and "
+            "matrices: .npy, or numbers in text. Meshes: OFF, PLY, OBJ or STL. Lists of simplices "
+            "or hyperedges: .simplices, .json, or text with a list of names per line."
         ),
     ],
     max_dim: Annotated[
@@ -38,7 +38,7 @@ def lift(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lift the graphs of a file, points, a mesh, ... to complexes, and count cells and holes.
+    """Count the cells and holes of graphs, points, meshes, ...
 
     Prints, for each graph, the number of cells of each dimension in its clique complex (or that of
     another lift), its Euler number and its Betti numbers (components, loops, voids, ...), and the
@@ -53,7 +53,7 @@ def lift(
     """
     from mpsn.cli._roads import read_for
 
-    items, lift_all = read_for(file, how, max_dim, max_ring, options or [])
+    items, lift_all = read_for(file, how, max_dim, max_ring, options or [], graphs_of)
     start = time.perf_counter()
     lifted = lift_all(items)
     seconds = time.perf_counter() - start
@@ -63,14 +63,14 @@ def lift(
             for K in lifted
         ]
     if as_json:
-        print(json.dumps({"file": str(file), "graphs": rows, "seconds": seconds}))
+        print(json.dumps({"file": file, "graphs": rows, "seconds": seconds}))
         return
-    title = f"{file.name}: {len(rows)} graph{'s' * (len(rows) != 1)}"
+    title = f"{Path(file).name}: {len(rows)} graph{'s' * (len(rows) != 1)}"
     print_rows(title, rows, [f"lifted in {seconds:.3g} seconds"])
 
 
 def distinguish(
-    a: Annotated[str, typer.Argument(help="A graph file, or the name of a built-in graph.")],
+    a: Annotated[str, typer.Argument(help="A graph file, a folder, or a built-in graph.")],
     b: Annotated[
         str | None, typer.Argument(help="Another one; omit it to group the graphs of file A.")
     ] = None,
@@ -89,10 +89,10 @@ def distinguish(
         Path | None, typer.Option(help="Draw both clique complexes in their stable SWL colors.")
     ] = None,
 ) -> None:
-    """Show which Weisfeiler-Lehman tests distinguish two graphs, or how they group many.
+    """Compare graphs by Weisfeiler-Lehman tests.
 
     For two graphs: the verdict of each test, and the round and dimension that decided. For one file
-    of many graphs: the classes each test finds, beside the isomorphism classes.
+    or folder of many graphs: the classes each test finds, beside the isomorphism classes.
 
     The tests: wl on vertices; 2-wl and 3-wl on tuples of vertices; 2-fwl and 3-fwl, their folklore
     variants (3-WL = 2-FWL); swl on the simplices of clique complexes, swl-all with all four
@@ -110,7 +110,7 @@ def distinguish(
 
     if plot:
         check_writable(plot, what="a picture")
-    names = [name.strip() for name in f"{tests},{lift}".split(",") if name.strip()]
+    names = [*split(tests), *split(lift)]
     check_tests(names, max_dim, max_ring)
     first = graphs_of(a)
     if b is None:
@@ -130,8 +130,9 @@ def distinguish(
         pair += found
     result = compare(pair[0], pair[1], names, max_dim=max_dim, max_ring=max_ring)
     if as_json:
-        verdicts = [asdict(verdict) for verdict in result]
-        print(json.dumps({"a": a, "b": b, "tests": verdicts, "isomorphic": result.isomorphic}))
+        values: dict[str, Any] = {"a": a, "b": b, "tests": [asdict(verdict) for verdict in result]}
+        values |= {"isomorphic": result.isomorphic, "figure": str(plot) if plot else None}
+        print(json.dumps(values))
     else:
         rows = [(v.test, VERDICTS[v.distinguished], v.round, v.dim) for v in result]
         notes = [f"{v.test}: {v.note}" for v in result if v.note]
@@ -139,12 +140,13 @@ def distinguish(
         columns = ("test", "verdict", "round", "dimension")
         print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
     if plot:
-        _plot(pair, [a, b], max_dim, plot)
+        _plot(pair, [a, b], max_dim, plot, as_json)
 
 
 def graphs_of(name: str) -> "list[AnyGraph]":
-    """Return the graphs of a file, or a built-in graph."""
+    """Return the graphs of a file or a folder, or a built-in graph."""
     from mpsn.datasets import read_graphs
+    from mpsn.datasets._collections import read_collection
     from mpsn.datasets._named import NAMED
 
     if name in NAMED:
@@ -154,6 +156,8 @@ def graphs_of(name: str) -> "list[AnyGraph]":
             f"Expected a graph file or a built-in graph ({', '.join(NAMED)}), got {name!r}."
             f"{did_you_mean(name, NAMED)}"
         )
+    if Path(name).is_dir():
+        return [graph for _, graph, _ in read_collection([name])]
     return read_graphs(name)
 
 
@@ -195,8 +199,10 @@ def _print_classes(
     print_table(title, columns, cells, [*notes, f"truth: {kinds}"])
 
 
-def _plot(graphs: "list[AnyGraph]", names: list[str], max_dim: int | None, file: Path) -> None:
-    with drawing(file):
+def _plot(
+    graphs: "list[AnyGraph]", names: list[str], max_dim: int | None, file: Path, as_json: bool
+) -> None:
+    with drawing(file, as_json):
         from matplotlib import pyplot as plt
 
         from mpsn._io import save_figure

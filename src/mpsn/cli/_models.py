@@ -23,7 +23,7 @@ from mpsn.cli._cells import (
     predict_cells,
 )
 from mpsn.cli._labels import cross_validate, describe_task, find_task, with_labels
-from mpsn.cli._output import AsJson, csv_cell, print_lines
+from mpsn.cli._output import AsJson, csv_cell, print_lines, split
 from mpsn.errors import GraphError, visible
 
 Data = Annotated[
@@ -73,8 +73,8 @@ def fit(
     features: Annotated[
         list[str] | None,
         typer.Option(
-            help="The kind of an attribute, as in age=number or color=category; or, without kinds, "
-            "the attributes to use (x, degree, constant or names). Can be repeated.",
+            help="Comma-separated kinds of attributes, as in age=number,color=category; or, "
+            "without kinds, the attributes to use (x, degree, constant or names).",
         ),
     ] = None,
     lift: Annotated[
@@ -125,15 +125,13 @@ def fit(
 
     Example: mpsn fit cats/ dogs/ --out model.mpsn
 
-    Example: mpsn fit molecules/ --labels molecules.csv --target soluble --out model.mpsn
-
-    Example: mpsn fit molecules.json --lift rings --max-ring 8 --out model.mpsn
+    Example: mpsn fit networks/ --labels networks.csv --target weight --out model.mpsn
 
     Example: mpsn fit molecules.csv --smiles smiles --target soluble --out model.mpsn
 
     Example: mpsn fit molecules.csv --target toxic,active --out model.mpsn
 
-    Example: mpsn fit cats/ dogs/ --features age=number --features breed=category -o model.mpsn
+    Example: mpsn fit cats/ dogs/ --features age=number,breed=category -o model.mpsn
 
     With --cells, DATA is one complex, and the model labels its vertices, edges, triangles, ...: a
     list of simplices in text (.txt, .simplices; the vertices of a simplex on each line) or JSON (a
@@ -145,7 +143,7 @@ def fit(
         rest: dict[str, Any] = {"hidden": hidden, "epochs": epochs, "patience": patience}
         rest |= {"lift": lift or "cliques", "max_ring": max_ring or 6, "device": device}
         rest |= {"max_dim": max_dim, "oriented": oriented, "class_weight": class_weight}
-        rest |= {"features": _features(features or []), "random_state": seed}
+        rest |= {"features": _features(split(",".join(features or []))), "random_state": seed}
         files = CellFiles(data, cell_labels, attributes or [], target, dim)
         fit_cells(files, out, regress, as_json, **rest)
         return
@@ -169,7 +167,7 @@ def fit(
         )
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
     model = (SimplicialRegressor if regress else SimplicialClassifier)(
-        features=_features(features or []),
+        features=_features(split(",".join(features or []))),
         lift=cast("Any", cells if lift is None else lift),  # its name is checked there
         max_dim=max_dim,
         max_ring=longest if max_ring is None else max_ring,
@@ -219,7 +217,7 @@ def fit(
     print(f"saved: {visible(out)}")
 
 
-def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
+def _features(words: tuple[str, ...]) -> "str | list[str] | dict[str, Any]":
     """Return the setting ``features`` of an estimator."""
     pairs = [word.rpartition("=") for word in words]
     if all(equals for _, equals, _ in pairs):
@@ -228,7 +226,7 @@ def _features(words: list[str]) -> "str | list[str] | dict[str, Any]":
         raise GraphError(
             f"Expected --features NAME=KIND for all, or names only, got {' and '.join(words)}."
         )
-    return words
+    return list(words)
 
 
 def _sizes(graphs: list[Any]) -> dict[str, int]:
@@ -257,10 +255,11 @@ def predict(
     unsafe_pickle: Unsafe = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the classes or numbers of graphs, as CSV or as lines of JSON.
+    """Predict the classes or numbers of graphs.
 
-    Graphs are read, predicted and written a thousand at a time, so any number of them works. A
-    table of molecules keeps its columns; predictions are empty where a molecule cannot be read.
+    The result is CSV, or lines of JSON. Graphs are read, predicted and written a thousand at a
+    time, so any number of them works. A table of molecules keeps its columns; predictions are empty
+    where a molecule cannot be read.
 
     Example: mpsn predict model.mpsn new_graphs/ -o predictions.csv
 

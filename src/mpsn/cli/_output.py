@@ -1,27 +1,41 @@
 """What commands share: the --json option, tables, and pictures."""
 
+import inspect
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer.models import ArgumentInfo
 
 from mpsn.errors import FileError, MissingPackageError, MPSNError, visible
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
+def name_types(command: Any) -> None:
+    """Let the help of a command name the types of its options in words."""
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind, given = get_args(parameter.annotation)[:2]
+        if isinstance(given, ArgumentInfo):
+            given.metavar = given.metavar or name.upper()
+        elif "bool" not in str(kind):
+            words = {"int": "NUMBER", "Path": "PATH", "str": "TEXT"}
+            given.metavar = given.metavar or next(words[w] for w in words if w in str(kind))
+
+
 @contextmanager
-def drawing(target: Path, quiet: bool = True) -> Iterator[None]:
+def drawing(target: Path, quiet: bool = True, what: str = "figure") -> Iterator[None]:
     """Report problems with a picture in one line; say where it is, unless ``quiet``."""
     try:
         yield
         if not quiet:
-            print(f"figure: {visible(target)}")
+            print(f"{what}: {visible(target)}")
     except MPSNError:
         raise
     except ImportError as error:
@@ -62,6 +76,17 @@ def print_lines(text: str) -> None:
     """Print text of several lines."""
     for line in text.split("\n"):
         print(visible(line))
+
+
+def split(words: str) -> tuple[str, ...]:
+    """Split at commas and spaces, but not inside parentheses: the one way to give a list.
+
+    Example:
+        >>> from mpsn.cli._output import split
+        >>> split("SR(16,6,2,2), wl,swl")
+        ('SR(16,6,2,2)', 'wl', 'swl')
+    """
+    return tuple(word for word in re.split(r"[,\s]+(?![^()]*\))", words) if word)
 
 
 def csv_cell(value: object) -> object:

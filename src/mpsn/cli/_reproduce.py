@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson, drawing, print_table
+from mpsn.cli._output import AsJson, drawing, print_table, split
 from mpsn.errors import MPSNError, visible
 from mpsn.experiments._catalog import CATALOG, Entry
 
@@ -22,9 +21,13 @@ if TYPE_CHECKING:
     from mpsn.experiments import Result
 
 reproduce = typer.Typer(
-    no_args_is_help=True, help="Make a table or figure of the paper, beside the paper's numbers."
+    no_args_is_help=True,
+    help="Make a table or figure of the paper.",
+    rich_markup_mode=None,
 )
-tune = typer.Typer(no_args_is_help=True, help="Search for settings by validation.")
+tune = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Search for settings by validation."
+)
 
 Out = Annotated[Path, typer.Option(help="Folder of the records; a run resumes from them.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
@@ -57,8 +60,8 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
         with _resumable(out):
             result = run(
                 name,
-                models=_split(model),
-                only=_split("".join(subset.values())),
+                models=split(model),
+                only=split("".join(subset.values())),
                 seeds=seeds,
                 quick=quick,
                 out=out,
@@ -157,7 +160,7 @@ def tune_tu(
     from mpsn.training._config import load
 
     try:
-        rounds = [int(word) for word in _split(epochs)]
+        rounds = [int(word) for word in split(epochs)]
     except ValueError as error:
         raise MPSNError(f"Expected comma-separated numbers, got {epochs!r}.") from error
     base = replace(rows("tu", TUConfig, [row])[row], folds=folds)
@@ -181,24 +184,24 @@ def tune_tu(
 
 
 def report(
-    runs: Annotated[Path, typer.Argument(help="Folder of records, --out of `mpsn reproduce`.")],
+    runs: Annotated[
+        Path, typer.Argument(help="Folder of records: --out of `mpsn reproduce`, or one in it.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
+    as_json: AsJson = False,
 ) -> None:
-    """Make one page of all tables and figures found in a folder of records.
+    """Make one page of all results in a folder.
 
-    The page is a single file that needs no network, and reads well on a phone.
+    It has all tables and figures that the records give. The page is a single file that needs no
+    network, and reads well on a phone.
 
     Example: mpsn report runs -o report.html
     """
     from mpsn.experiments._report import write_report
 
-    write_report(runs, out)
-    print(f"report: {visible(out)}")
-
-
-def _split(names: str) -> tuple[str, ...]:
-    """Split at commas and spaces, but not inside parentheses."""
-    return tuple(name for name in re.split(r"[,\s]+(?![^()]*\))", names) if name)
+    names = write_report(runs, out)
+    line = {"report": str(out), "experiments": names}
+    print(json.dumps(line) if as_json else f"report: {visible(out)}")
 
 
 @contextmanager

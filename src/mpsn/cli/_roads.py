@@ -17,10 +17,14 @@ MAX_BYTES = 1 << 28  # of a file of text
 
 
 def read_for(
-    file: Path, how: str, max_dim: int | None, max_ring: int, options: list[str]
+    file: str,
+    how: str,
+    max_dim: int | None,
+    max_ring: int,
+    options: list[str],
+    read_graphs: "Callable[[str], list[Any]]",
 ) -> "tuple[list[Any], Callable[[list[Any]], Sequence[Complex]]]":
     """Return the graphs, points, mesh, groups or image of a file, and the lift of such a list."""
-    from mpsn import read_graphs
     from mpsn.datasets import read_complex
     from mpsn.datasets._simplices import is_simplices
     from mpsn.lifting._named import Name, as_lift
@@ -39,11 +43,10 @@ def read_for(
     lift = ToComplex(how, **{**known, **given})
     if LIFTS[how].data == "graph":
         return read_graphs(file), as_lift(lift)
-    if not file.is_file():
-        raise FileError(f"Expected a file at {file}, found none.")
-    if how == "mesh":
-        return [file], as_lift(lift)
-    return [read_array(file)], as_lift(lift)
+    path = Path(file)
+    if not path.is_file():
+        raise FileError(f"Expected a file at {path}, found none.")
+    return [path if how == "mesh" else read_array(path)], as_lift(lift)
 
 
 def _option(option: str) -> tuple[str, Any]:

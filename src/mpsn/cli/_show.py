@@ -3,13 +3,16 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from mpsn.cli._graphs import graphs_of, print_rows
 from mpsn.cli._output import AsJson, drawing, print_lines, print_table
 from mpsn.errors import UNREADABLE, GraphError, MPSNError
+
+if TYPE_CHECKING:
+    from mpsn.complexes import Complex
 
 
 def show(
@@ -36,13 +39,24 @@ def show(
         ),
     ] = None,
     named: Annotated[str | None, typer.Option("--graph", help="The same as GRAPH.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page for a browser, to turn and to point at.")
+    ] = None,
+    max_dim: Annotated[
+        int | None, typer.Option(help="Largest dimension of a simplex. Defaults to all cliques.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a graph, a model, or the results in a folder of runs, as a table or a picture.
+    """Show a graph, a model or results.
+
+    Prints a table, and draws a picture or writes a page for a browser. Folders hold the records of
+    `mpsn reproduce`; the graphs of a folder are those of `mpsn lift`.
 
     With a model and a graph, a file, a built-in graph or SMILES, its prediction is explained.
 
     Example: mpsn show rook4x4 --plot rook.png
+
+    Example: mpsn show rook4x4 --html rook.html
 
     Example: mpsn show model.mpsn cats/tom.graphml --plot why.png
 
@@ -54,12 +68,25 @@ def show(
     plot = Path("explanation.svg") if explain and plot is None else plot
     if plot:
         check_writable(plot, what="a picture")
+    if html:
+        check_writable(html, what="a page")
     if path.is_dir():
+        others = {"plot": plot, "html": html, "graph": graph, "target": target}
+        _refuse(path, "a folder of runs", **others, max_dim=max_dim)
         _show_runs(path, as_json)
     elif path.is_file() and _is_model(path):
-        _show_model(path, graph, target, plot, as_json)
+        _refuse(path, "a model", max_dim=max_dim)
+        _show_model(path, graph, target, plot, html, as_json)
     else:
-        _show_graphs(what, plot, as_json)
+        _refuse(path, "a graph", graph=graph, target=target, explain=explain or None)
+        _show_graphs(what, plot, html, max_dim, as_json)
+
+
+def _refuse(path: Path, kind: str, **options: object) -> None:
+    """Refuse options that do not apply."""
+    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+    if given:
+        raise MPSNError(f"Expected {path} without {' and '.join(given)}: it is {kind}.")
 
 
 def _is_model(path: Path) -> bool:
@@ -75,20 +102,24 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def _show_graphs(what: str, plot: Path | None, as_json: bool) -> None:
+def _show_graphs(
+    what: str, plot: Path | None, html: Path | None, max_dim: int | None, as_json: bool
+) -> None:
     from mpsn.datasets import read_complex
     from mpsn.datasets._simplices import is_simplices
     from mpsn.lifting import clique_complexes
 
     if is_simplices(what):
-        complexes = [read_complex(what)]
+        graphs: list[Any] = [None]
+        complexes = [read_complex(what, max_dim=max_dim)]
     else:
-        complexes = list(clique_complexes(graphs_of(what), None))
-    if plot and len(complexes) > 1:
+        graphs = graphs_of(what)
+        complexes = list(clique_complexes(graphs, max_dim))
+    if (plot or html) and len(complexes) > 1:
         raise GraphError(f"Expected one graph to draw, got {len(complexes)} in {what}.")
     rows = [{"simplices": K.counts, "holes": K.betti_numbers()} for K in complexes]
     if as_json:
-        print(json.dumps({"graphs": rows, "figure": str(plot) if plot else None}))
+        print(json.dumps({"graphs": rows, **_paths(plot, html)}))
     else:
         print_rows(what, rows)
     if plot:
@@ -97,17 +128,55 @@ def _show_graphs(what: str, plot: Path | None, as_json: bool) -> None:
             from mpsn.plotting import draw_complex
 
             save_figure(draw_complex(complexes[0]).figure, plot)
+    if html:
+        with drawing(html, as_json, "page"):
+            from mpsn.plotting import explorer
+
+            K = complexes[0]
+            _write_page(html, explorer(K, title=Path(what).name, notes=_attributes(graphs[0], K)))
+
+
+def _attributes(graph: Any, K: "Complex") -> list[list[str]]:
+    """Return the attributes of vertices and edges, as text."""
+    import networkx as nx
+
+    if not isinstance(graph, nx.Graph):
+        return []
+    names = list(graph)
+    plain: nx.Graph[Any] = nx.Graph(graph)
+    ends = K.cells(1)[0].reshape(-1, 2).tolist()
+    edges = [plain.edges[names[a], names[b]] for a, b in ends]
+    return [
+        [", ".join(f"{key} {value}" for key, value in cell.items()) for cell in cells]
+        for cells in ([graph.nodes[name] for name in names], edges)
+    ]
+
+
+def _paths(plot: Path | None, html: Path | None) -> dict[str, str | None]:
+    return {"figure": str(plot) if plot else None, "page": str(html) if html else None}
+
+
+def _write_page(path: Path, page: str) -> None:
+    from mpsn._io import atomic_write
+
+    with atomic_write(path, "w", what="a page") as file:
+        file.write(page)
 
 
 def _show_model(
-    path: Path, graph: str | None, target: str | None, plot: Path | None, as_json: bool
+    path: Path,
+    graph: str | None,
+    target: str | None,
+    plot: Path | None,
+    html: Path | None,
+    as_json: bool,
 ) -> None:
     from mpsn.datasets._named import NAMED
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor, load
 
     model = load(path)
     if graph is None:
-        if plot:
+        if plot or html:
             raise GraphError("Expected a graph after the model: the one to explain and to draw.")
         values = {"model": type(model).__name__, "summary": model.summary()}
         print_lines(json.dumps(values) if as_json else model.summary())
@@ -122,8 +191,9 @@ def _show_model(
     if as_json:
         top = [{"vertices": v, "contribution": c} for v, c in explanation.top()]
         kept = ("target", "output", "runner_up", "margin", "features")
-        found = {name: getattr(explanation, name) for name in kept}
-        print(json.dumps({**found, "dimensions": parts, "simplices": top}, default=str))
+        found: dict[str, Any] = {name: getattr(explanation, name) for name in kept}
+        found |= {"dimensions": parts, "simplices": top, **_paths(plot, html)}
+        print(json.dumps(found, default=str))
     else:
         print_lines(f"prediction: {explanation}")
         rows = [(f"all of dimension {k}", f"{value:+.4g}") for k, value in enumerate(parts)]
@@ -141,6 +211,12 @@ def _show_model(
                     file.write(explanation.draw_molecule(cast("Any", kind)))
             else:
                 save_figure(explanation.draw().figure, plot)
+    if html:
+        with drawing(html, as_json, "page"):
+            from mpsn.plotting import explorer
+
+            K, contributions = explanation.complex, explanation.contributions
+            _write_page(html, explorer(K, title=f"{graph}: {explanation}", values=contributions))
 
 
 def _show_runs(folder: Path, as_json: bool) -> None:

@@ -74,8 +74,8 @@ def read_collection(
         paths: The files or folders.
         target: Column of the CSV, or graph attribute, with the label; of the targets in ``y`` or in
             the ``graph_attributes`` of a TU set, the number from 0. Several are separated by
-            commas. Defaults to the last column, the only target, or the ``graph_labels`` of a TU
-            set.
+            commas. Defaults to the only column, the only target, or the ``graph_labels`` of a
+            TU set.
         labels: The CSV; its first column holds names of graphs, with or without file extension.
         smiles: The column of SMILES. Defaults to one of that name.
         labeled: Whether labels are needed; if not, none of several targets need be chosen.

@@ -43,7 +43,12 @@ def read_labels(path: Path, target: str | None) -> tuple[tuple[str, ...], dict[s
             f"got {len(rows)} lines."
         )
     head = rows[0]
-    targets = (head[-1],) if target is None else split_targets(target, head[1:])
+    if target is None and len(head) > 2:
+        raise FileError(
+            f"Expected to know which column of {path} to predict, {', '.join(head[1:])}; choose it "
+            f"with --target (target=...)."
+        )
+    targets = (head[1],) if target is None else split_targets(target, head[1:])
     for name in targets:
         if name not in head[1:]:
             raise FileError(

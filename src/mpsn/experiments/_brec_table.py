@@ -89,4 +89,5 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
     ax.set_xlabel("pairs distinguished")
     ax.set_xlim(0, sum(map(len, CATEGORIES.values())))
     ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
+    figure.set_label("Pairs of each category that a test or a network distinguishes.")
     return {"brec": figure}

@@ -69,9 +69,11 @@ def flow_figures(
     if data is not None:
         figure, ax = plt.subplots(figsize=(5, 5))
         draw_walks(data, ax)
+        figure.set_label("The complex, and a path of each class.")
         figures[f"{name}_complex"] = figure
         figure, ax = plt.subplots(figsize=(5, 4))
         draw_harmonic(data, ax)
+        figure.set_label("Every path, projected onto the harmonic flows.")
         figures[f"{name}_harmonic"] = figure
     curves = {
         rows.get(row, Row(row)).label: [run.curve for run in runs if run.curve]
@@ -79,10 +81,13 @@ def flow_figures(
     }
     curves = {label: found for label, found in curves.items() if found}
     if curves:
-        figure, axes = plt.subplots(1, 3, figsize=(13, 3.8))
+        figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
         for ax, part in zip(axes, ("loss", "train", "test"), strict=True):
             draw_curves(curves, part, ax)
-        axes[2].legend(fontsize="small")
+        figure.legend(
+            *axes[2].get_legend_handles_labels(), loc="outside upper center", ncols=6, frameon=False
+        )
+        figure.set_label("Training loss, training accuracy and test accuracy by epoch.")
         figures[f"{name}_curves"] = figure
     return figures
 
@@ -113,7 +118,7 @@ def draw_harmonic(data: FlowDataset, ax: "Axes") -> "Axes":
             name = f"class {label}, {'train' if train else 'test'}"
             ax.plot(*places[which].T[:2], marker, color=color, label=name, alpha=0.6)
     ax.set(xlabel="first harmonic coordinate", ylabel="second", title="Flows in the kernel of L₁")
-    ax.legend(fontsize="small")
+    ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
     return ax
 
 

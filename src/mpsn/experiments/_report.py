@@ -29,21 +29,23 @@ class Section(NamedTuple):
 def sections(runs: Path) -> list[Section]:
     """Return what is in a folder, by experiment; records that cannot be read are named."""
     found, bad = [], []
-    for name in CATALOG:
-        for section in (name, f"{name}-quick"):
-            experiment = find(name)
-            store = Store(runs / section, experiment.config, experiment.check)
-            records, older, refused = store.newest()
-            notes = [f"Left out: {older} records of older settings."] if older else []
-            if refused:
-                more = f", and {len(refused) - NAMED} more" if len(refused) > NAMED else ""
-                notes.append(
-                    f"Left out: {len(refused)} records that cannot be read{more}: "
-                    + " ".join(refused[:NAMED])
-                )
-            bad += refused
-            if records:
-                found.append(Section(section, experiment, records, notes))
+    names = {section: name for name in CATALOG for section in (name, f"{name}-quick")}
+    if runs.name in names and not any((runs / section).is_dir() for section in names):
+        runs, names = runs.parent, {runs.name: names[runs.name]}  # what `mpsn reproduce` prints
+    for section, name in names.items():
+        experiment = find(name)
+        store = Store(runs / section, experiment.config, experiment.check)
+        records, older, refused = store.newest()
+        notes = [f"Left out: {older} records of older settings."] if older else []
+        if refused:
+            more = f", and {len(refused) - NAMED} more" if len(refused) > NAMED else ""
+            notes.append(
+                f"Left out: {len(refused)} records that cannot be read{more}: "
+                + " ".join(refused[:NAMED])
+            )
+        bad += refused
+        if records:
+            found.append(Section(section, experiment, records, notes))
     if not found:
         what = "a folder without runs" if runs.is_dir() else "no folder"
         raise FileError(
@@ -61,19 +63,25 @@ def report(runs: Path) -> str:
     Args:
         runs: The folder, ``out`` of :func:`reproduce`.
     """
+    return _page(sections(runs))
+
+
+def _page(found: list[Section]) -> str:
     from jinja2 import Environment
 
-    found = [_section(section) for section in sections(runs)]
+    parts = [_section(section) for section in found]
     page = resources.files("mpsn.experiments").joinpath("report.html").read_text(encoding="utf-8")
-    return Environment(autoescape=True).from_string(page).render(sections=found)
+    return Environment(autoescape=True).from_string(page).render(sections=parts)
 
 
-def write_report(runs: Path, page: Path) -> None:
-    """Write the report on a folder of records, whole or not at all."""
+def write_report(runs: Path, page: Path) -> list[str]:
+    """Write the report on a folder of records, whole or not at all; return what it covers."""
     check_writable(page, what="the report", parents=True)
-    text = report(runs)
+    found = sections(runs)
+    text = _page(found)
     with atomic_write(page, "w", what="the report", parents=True) as file:
         file.write(text)
+    return [section.name for section in found]
 
 
 def _section(section: Section) -> dict[str, Any]:
@@ -97,15 +105,17 @@ def _section(section: Section) -> dict[str, Any]:
 
 
 def _images(experiment: Experiment, records: list[Record]) -> dict[str, str]:
-    """Return the figures by name, as PNG in base64."""
+    """Return the figures by caption, as PNG in base64."""
     try:
         from matplotlib import pyplot as plt
     except ImportError:
         return {}
-    images = {}
+    images: dict[str, str] = {}
     for name, figure in experiment.figures(records, None).items():
         file = io.BytesIO()
         figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
         plt.close(figure)
-        images[name] = base64.b64encode(file.getvalue()).decode()
+        images[str(figure.get_label()) or name.replace("_", " ")] = base64.b64encode(
+            file.getvalue()
+        ).decode()
     return images

@@ -145,4 +145,5 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
     ax.set_ylabel("failure rate")
     ax.grid(axis="y", alpha=0.3)
     ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
+    figure.set_label("Fraction of the pairs of each family that are indistinguishable to a model.")
     return {"sr": figure}

@@ -227,7 +227,8 @@ def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
     ax.set_xlim(-0.5, len(datasets) - 0.5)
     ax.set_xlabel("data sets by their mean number of triangles in a graph")
     ax.set_ylabel("accuracy in percent, honest protocol")
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=8, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
+    figure.set_label("Accuracy, and the mean number of triangles in a graph.")
     return figure
 
 
@@ -235,8 +236,13 @@ def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
     from matplotlib import pyplot as plt
 
     datasets = list(dict.fromkeys(dataset for dataset, _ in best))
-    figure, axes = plt.subplots(1, len(datasets), figsize=(4.2 * len(datasets), 3.6), squeeze=False)
-    for ax, dataset in zip(axes[0], datasets, strict=True):
+    wide, high = min(3, len(datasets)), -(-len(datasets) // 3)
+    figure, axes = plt.subplots(
+        high, wide, figsize=(3.6 * wide, 3 * high + 0.5), squeeze=False, layout="constrained"
+    )
+    for ax in axes.flat[len(datasets) :]:
+        ax.axis("off")
+    for ax, dataset in zip(axes.flat, datasets, strict=False):
         for model in MODELS:
             row = best.get((dataset, model))
             if row is None:
@@ -247,7 +253,8 @@ def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
             ax.fill_between(epochs, mean - std, mean + std, alpha=0.2)
         ax.set_title(dataset)
         ax.set_xlabel("epoch")
-        ax.legend(fontsize=8)
-    axes[0, 0].set_ylabel("test accuracy, mean ± std over folds")
-    figure.tight_layout()
+    lines, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside upper center", ncols=2, frameon=False)
+    figure.supylabel("test accuracy, mean ± std over folds")
+    figure.set_label("Test accuracy by epoch, mean and standard deviation over folds.")
     return figure

@@ -11,7 +11,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 TOLERANCE = 1e-10
-NEAR = 30 * TOLERANCE  # differences below cause a warning
+NEAR = 30 * TOLERANCE  # differences below cause a warning,
+ROUNDING = 1e-14  # unless they are rounding errors of the rows as given,
+ROUNDED = 1e-12  # or of rows that were computed
 MAX_SPREAD = 1e6  # of the sizes of biases; above, rounding errors may look like differences
 MAX_TABLE = 2**12  # largest table of all pairs of rows; above, sorting is faster
 
@@ -39,13 +41,16 @@ class Float:
     """Floating-point rows of length one, with a tolerance."""
 
     def __init__(self) -> None:
-        self.closest, self.spread = np.inf, 1.0
+        self.closest, self.spread, self.merged = np.inf, 1.0, 0
 
     def components(self, rows: NDArray[Any], affine: bool) -> list[NDArray[np.float64]]:
         """Return the arrangement's direct summands, each in coordinates of its own rank."""
-        kept = self._distinct(self._scale(rows.astype(float), affine))
+        scaled = self._scale(rows.astype(float), affine)
+        kept = self._distinct(scaled, ROUNDING)
         if len(kept) == 0:
             return []
+        if len(kept) < len(scaled) and not any(map(_is_rounded, rows.flat)):
+            self.merged = Exact.count_distinct(rows, affine) - len(kept)
         _, R, order = scipy.linalg.qr(kept.T, mode="economic", pivoting=True)
         sizes = np.abs(np.diag(R))
         self._note(sizes)
@@ -77,21 +82,23 @@ class Float:
         self.spread = float(sizes.max() / sizes.min()) if sizes.size else 1.0
         return _at_infinity(np.column_stack([normals, biases]))
 
-    def _distinct(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _distinct(
+        self, rows: NDArray[np.float64], rounding: float = ROUNDED
+    ) -> NDArray[np.float64]:
         length = np.linalg.norm(rows, axis=1)
         self._note(length)
         kept = length > TOLERANCE
         rows = rows[kept] / length[kept, None]
         if len(rows) * rows.size > MAX_TABLE:
-            return rows[~self._repeated(rows)]
+            return rows[~self._repeated(rows, rounding)]
         side = np.where(rows @ rows.T < 0, -1.0, 1.0)
         apart = np.abs(rows[:, None] - side[:, :, None] * rows).max(axis=2)  # (m, m)
         apart[np.triu_indices(len(rows))] = np.inf  # compare with earlier rows only
-        self._note(apart)
+        self._note(apart, rounding)
         repeated: NDArray[np.bool_] = (apart <= TOLERANCE).any(axis=1)
         return rows[~repeated]
 
-    def _repeated(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _repeated(self, rows: NDArray[np.float64], rounding: float) -> NDArray[np.bool_]:
         """Return which rows repeat an earlier one, comparing only rows close on a random line."""
         line = np.random.default_rng(0).standard_normal(rows.shape[1])
         place = rows @ line
@@ -109,12 +116,12 @@ class Float:
             a, b = order[near], order[near + k]
             side = np.where((rows[a] * rows[b]).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
             apart = np.abs(rows[a] - side * rows[b]).max(axis=1)
-            self._note(apart)
+            self._note(apart, rounding)
             repeated[np.maximum(a, b)[apart <= TOLERANCE]] = True
         return repeated
 
-    def _note(self, sizes: NDArray[np.float64]) -> None:
-        near = sizes[(sizes > TOLERANCE / 100) & (sizes < NEAR)]
+    def _note(self, sizes: NDArray[np.float64], rounding: float = ROUNDED) -> None:
+        near = sizes[(sizes > rounding) & (sizes < NEAR)]
         self.closest = min(self.closest, float(near.min(initial=np.inf)))
 
     @property
@@ -122,6 +129,8 @@ class Float:
         """Why the count may be wrong, if there is a reason."""
         if self.spread > MAX_SPREAD:
             return f"biases whose sizes differ by a factor of {self.spread:.0e}"
+        if self.merged:
+            return f"rows, {self.merged} of them parallel to others only within the tolerance"
         if self.closest < NEAR:
             return f"a difference of {self.closest:.1e}, near the tolerance {TOLERANCE:.0e}"
         return None
@@ -148,6 +157,13 @@ class Exact:
         kept = [i for i in range(len(h)) if i != p]
         return self._distinct([[row[i] * h[p] - row[p] * h[i] for i in kept] for row in rows])
 
+    @classmethod
+    def count_distinct(cls, rows: NDArray[Any], affine: bool) -> int:
+        """Return the number of hyperplanes, the one at infinity included if there are biases."""
+        kept = rows[rows[:, : rows.shape[1] - affine].astype(bool).any(axis=1)]
+        kept = _at_infinity(kept) if affine else kept
+        return len(cls._distinct([cls._integers(list(map(_fraction, row))) for row in kept]))
+
     @staticmethod
     def _integers(row: Any) -> list[int]:
         scale = lcm(*(entry.denominator for entry in row))
@@ -163,6 +179,11 @@ class Exact:
                 divisor = divisor if first > 0 else -divisor
                 out[tuple(entry // divisor for entry in row)] = None
         return list(out)
+
+
+def _is_rounded(entry: Any) -> bool:
+    """Return whether a number may be the result of rounding: a float other than a small integer."""
+    return isinstance(entry, float) and not (entry.is_integer() and abs(entry) < 2**53)
 
 
 def _fraction(entry: Any) -> Fraction:

@@ -43,9 +43,9 @@ def count(W: ArrayLike, b: ArrayLike | None = None, *, exact: bool = False) -> i
         W: Normals of the hyperplanes, (M, N).
         b: Biases (M,). Defaults to none, a central arrangement.
         exact: Whether to compute with rational numbers. In floating point, normalized rows that
-            differ by less than 1e-10 count as equal, and a :class:`CloseCallWarning` is issued if a
-            difference is close to that, or if biases, relative to their rows, differ in size by a
-            factor above 1e6.
+            differ by less than 1e-10 count as equal, and a :class:`CloseCallWarning` is issued if
+            that is more than a rounding error, or if biases, relative to their rows, differ in
+            size by a factor above 1e6. Integers and fractions have no rounding errors.
 
     Example:
         >>> mpsn.regions.count([[1, 0], [0, 1], [1, 1]])

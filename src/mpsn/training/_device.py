@@ -23,10 +23,10 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError) as error:
-        reason = str(error).splitlines()[0]
+        reason = f" ({str(error).splitlines()[0]})" if str(name).startswith("cuda") else ""
         raise MPSNError(
-            f"Expected a device such as cpu or cuda, got {name!r}: {reason} Use 'auto' for a GPU "
-            f"if there is one."
+            f"Expected a device such as cpu or cuda, got {name!r}{reason}; use 'auto' for a GPU if "
+            f"there is one."
         ) from error
     return device
 

@@ -19,9 +19,13 @@ VOCABULARY = {
 
 
 class Function(NamedTuple):
-    """How to call a function: the names of its arguments, or the sender as the only one."""
+    """How to call a function: the names of its arguments, or the sender as the only one.
+
+    ``needed`` are those without a default.
+    """
 
     names: tuple[str, ...]
+    needed: tuple[str, ...] = ()
     positional: bool = False
 
 
@@ -31,7 +35,7 @@ def read_function(role: str, function: Callable[..., Any] | None) -> Function | 
     Example:
         >>> from mpsn.nn.conv._signature import read_function
         >>> read_function("upper", lambda sender, shared: sender + shared)
-        Function(names=('sender', 'shared'), positional=False)
+        Function(names=('sender', 'shared'), needed=('sender', 'shared'), positional=False)
     """
     if function is None:
         return None
@@ -47,9 +51,10 @@ def read_function(role: str, function: Callable[..., Any] | None) -> Function | 
     every = any(p.kind is p.VAR_KEYWORD for p in parameters)
     unknown = [p.name for p in needed if p.name not in words]
     if not unknown:
-        return Function(words if every else tuple(p.name for p in parameters if p.name in words))
+        names = words if every else tuple(p.name for p in parameters if p.name in words)
+        return Function(names, tuple(p.name for p in needed))
     if role != "update" and len(needed) == 1 and needed[0].kind is not needed[0].VAR_POSITIONAL:
-        return Function(("sender",), positional=True)
+        return Function(("sender",), ("sender",), positional=True)
     raise LayerError(
         f"Expected {role} to take arguments named {', '.join(words)}, got {', '.join(unknown)}; "
         f"rename them, or wrap the function in a lambda."

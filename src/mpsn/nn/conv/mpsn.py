@@ -111,6 +111,15 @@ class MPSNConv(torch.nn.Module):
             raise LayerError(
                 "Expected an update function, got none; pass update=..., or define a method update."
             )
+        updates = self._functions["update"]
+        for how in updates if isinstance(updates, list) else [updates]:
+            missing = [kind for kind in KINDS if how and kind in how.needed]
+            missing = [kind for kind in missing if kind not in self._functions]
+            if missing:
+                raise LayerError(
+                    f"Expected a message {missing[0]!r}, which update takes, got none; define a "
+                    f"method or pass a function of that name, or give the argument a default."
+                )
 
     def _adopt(self, name: str, given: Given) -> None:
         """Set a function as an attribute, unless the class has a method of that name."""

@@ -20,7 +20,7 @@ from mpsn.regions._arrangement import to_numpy
 from mpsn.regions._slices import Slice
 from mpsn.wl import swl
 
-__all__ = ["draw_complex", "draw_regions", "draw_stable_colors"]
+LARGE = 500  # vertices of a component
 
 
 def draw_complex(
@@ -42,24 +42,16 @@ def draw_complex(
         values: For dimensions 0, 1, 2: a number for each cell, (n_k,), or None, instead of
             colors; drawn from blue (negative) to red (positive), on one scale with a color bar.
     """
-    ends = K.incidence(1).table.sort(dim=1).values.tolist()
-    if positions is None:
-        graph: nx.Graph[int] = nx.Graph(ends)
-        graph.add_nodes_from(range(K.num_nodes))
-        positions = _layout(graph)
-    points = _points(positions, K.num_nodes)
+    points = as_points(layout(graph_of(K)) if positions is None else positions, K.num_nodes)
     paint = [_paint(colors[k] if k < len(colors) else None, k, K.count(k)) for k in range(3)]
     ax = ax or plt.subplots()[1]
     if values:
         paint, scale = _shade(values, K)
         ax.figure.colorbar(scale, ax=ax, shrink=0.8)
-    face, ptr = K.incidence(2).face.tolist(), K.incidence(2).offsets.tolist()
-    around: list[nx.Graph[int]] = [nx.Graph([ends[e] for e in face[i:j]]) for i, j in pairwise(ptr)]
-    polygons = [points[list(nx.dfs_preorder_nodes(ring))] for ring in around]
-    ax.add_collection(PolyCollection(polygons, facecolors=paint[2], alpha=0.35, zorder=1))
-    ax.add_collection(
-        LineCollection([points[pair] for pair in ends], colors=paint[1], linewidths=1.4, zorder=2)
-    )
+    rings = [points[ring] for ring in polygons(K)]
+    lines = [points[pair] for pair in K.incidence(1).table.tolist()]
+    ax.add_collection(PolyCollection(rings, facecolors=paint[2], alpha=0.35, zorder=1))
+    ax.add_collection(LineCollection(lines, colors=paint[1], linewidths=1.4, zorder=2))
     x, y = points.T
     ax.scatter(x, y, c=paint[0], s=42, zorder=3, edgecolors="white", linewidths=0.8)
     ax.set_aspect("equal")
@@ -89,22 +81,45 @@ def draw_stable_colors(
     return axes
 
 
-def _layout(graph: "nx.Graph[int]") -> dict[int, Any]:
+def graph_of(K: Complex) -> "nx.Graph[int]":
+    """Return the vertices and edges of a complex."""
+    graph: nx.Graph[int] = nx.empty_graph(K.num_nodes)
+    graph.add_edges_from(K.incidence(1).table.tolist())
+    return graph
+
+
+def polygons(K: Complex) -> list[list[int]]:
+    """Return the vertices of every 2-cell in their order around it."""
+    ends = K.incidence(1).table.tolist()
+    face, ptr = K.incidence(2).face.tolist(), K.incidence(2).offsets.tolist()
+    around: list[nx.Graph[int]] = [nx.Graph([ends[e] for e in face[i:j]]) for i, j in pairwise(ptr)]
+    return [list(nx.dfs_preorder_nodes(ring)) for ring in around]
+
+
+def layout(graph: "nx.Graph[int]", dim: int = 2) -> dict[int, Any]:
     """Lay out each component by springs, and place them side by side in rows."""
     parts = sorted(map(sorted, nx.connected_components(graph)), key=len, reverse=True)
     sizes = [2 * len(part) ** 0.5 for part in parts]  # diameters
     width = 1.1 * sum(size**2 for size in sizes) ** 0.5
-    layout: dict[int, Any] = {}
+    places: dict[int, Any] = {}
     x = y = height = 0.0
     for part, size in zip(parts, sizes, strict=True):
         if x and x + size > width:
             x, y, height = 0.0, y - height, 0.0
-        center = np.array([x + size / 2, y - size / 2])
-        layout |= nx.spring_layout(
-            graph.subgraph(part), seed=0, iterations=200, scale=0.8 * size / 2, center=center
+        center = np.array([x + size / 2, y - size / 2, 0.0])[:dim]
+        piece = graph.subgraph(part)
+        large = len(part) >= LARGE  # springs take their square in time: start near the end
+        places |= nx.spring_layout(
+            piece,
+            pos=nx.spectral_layout(piece, dim=dim) if large else None,
+            iterations=10**7 // len(part) ** 2 if large else 200,
+            seed=0,
+            scale=0.4 * size,
+            center=center,
+            dim=dim,
         )
         x, height = x + size, max(height, size)
-    return layout
+    return places
 
 
 def draw_regions(cut: Slice, ax: Axes | None = None) -> Axes:
@@ -123,7 +138,9 @@ def draw_regions(cut: Slice, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _points(positions: Any, n: int) -> NDArray[np.float64]:
+def as_points(positions: Any, n: int, dims: Sequence[int] = (2,)) -> NDArray[np.float64]:
+    """Return positions as an array of one row per vertex, with as many columns as allowed."""
+    shape = " or ".join(f"({n}, {dim})" for dim in dims)
     if isinstance(positions, Mapping):
         missing = [i for i in range(n) if i not in positions]
         if missing:
@@ -134,12 +151,12 @@ def _points(positions: Any, n: int) -> NDArray[np.float64]:
     try:
         points = np.asarray(to_numpy(positions), dtype=float)
     except (TypeError, ValueError) as error:
-        raise ComplexError(f"Expected positions of shape ({n}, 2), got {error}.") from error
-    if points.shape != (n, 2) and (n or points.size):
+        raise ComplexError(f"Expected positions of shape {shape}, got {error}.") from error
+    if points.shape not in [(n, dim) for dim in dims] and (n or points.size):
         raise ComplexError(
-            f"Expected positions of shape ({n}, 2), one point per vertex, got {points.shape}."
+            f"Expected positions of shape {shape}, one point per vertex, got {points.shape}."
         )
-    return points.reshape(n, 2)
+    return points.reshape(n, -1 if n else dims[0])
 
 
 def _paint(numbers: Any, k: int, n: int) -> Any:
@@ -151,11 +168,12 @@ def _paint(numbers: Any, k: int, n: int) -> Any:
             f"Expected colors[{k}] to be {n} integers, one per simplex of dimension {k}, got "
             f"shape {numbers.shape} of {numbers.dtype}."
         )
-    return plt.get_cmap("tab20")(numbers.astype(int) % 20)
+    order = np.r_[0:20:2, 1:20:2]  # the strong colors first, then the pale ones
+    return plt.get_cmap("tab20")(order[numbers.astype(int) % 20])
 
 
-def _shade(values: Sequence[ArrayLike | None], K: Complex) -> tuple[list[Any], ScalarMappable]:
-    """Return colors for numbers, scaled by the largest magnitude of them all, and the scale."""
+def as_values(values: Sequence[ArrayLike | None], K: Complex) -> list[NDArray[np.float64]]:
+    """Return numbers for the cells of each dimension, zeros where there are none."""
     rows = [
         np.zeros(K.count(k)) if row is None else np.asarray(to_numpy(row), dtype=float)
         for k, row in enumerate([*values, *[None] * (3 - len(values))])
@@ -166,6 +184,12 @@ def _shade(values: Sequence[ArrayLike | None], K: Complex) -> tuple[list[Any], S
                 f"Expected values[{k}] to be one number per simplex of dimension {k}, got shape "
                 f"{row.shape}."
             )
+    return rows
+
+
+def _shade(values: Sequence[ArrayLike | None], K: Complex) -> tuple[list[Any], ScalarMappable]:
+    """Return colors for numbers, scaled by the largest magnitude of them all, and the scale."""
+    rows = as_values(values, K)
     largest = max((float(np.abs(row).max()) for row in rows if row.size), default=0.0) or 1.0
     scale = ScalarMappable(Normalize(-largest, largest), "coolwarm")
     return [scale.to_rgba(row) for row in rows[:3]], scale
