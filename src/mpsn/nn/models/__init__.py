@@ -2,7 +2,7 @@
 
 from mpsn.nn.models.cin import CIN, SIN, CINConfig, SINConfig
 from mpsn.nn.models.edge_flow import EdgeFlowConfig, EdgeFlowNet
-from mpsn.nn.models.gin import GIN, GINConfig
+from mpsn.nn.models.gin import GIN, GINConfig, GINEConfig
 from mpsn.nn.models.map_flow import MapFlowConfig, MapFlowNet
 from mpsn.nn.models.marked import Marked
 from mpsn.nn.models.mlp_sum import MLPSum, MLPSumConfig
@@ -15,6 +15,7 @@ __all__ = [
     "EdgeFlowConfig",
     "EdgeFlowNet",
     "GINConfig",
+    "GINEConfig",
     "MLPSum",
     "MLPSumConfig",
     "MapFlowConfig",
