@@ -1,7 +1,7 @@
 """Counting cycles: how well networks predict the number of subgraphs of a kind."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 from math import comb
@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import networkx as nx
 import torch
-from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
+from mpsn.complexes._graphs import as_graph
 from mpsn.datasets import read_graphs
 from mpsn.datasets._sources import MissingDataError, at_hand
 from mpsn.errors import FileError
@@ -62,7 +62,7 @@ def read(lift: Literal["cliques", "rings"], folder: Path | None) -> GraphData:
             "none; get them from github.com/leichen2018/GNN-Substructure-Counting, and pass --data "
             "DIR, or set MPSN_DATA."
         )
-    graphs = read_graphs(path)
+    graphs = [as_graph(graph) for graph in read_graphs(path)]
     part = torch.full((len(graphs),), -1)
     for i, name in enumerate(PARTS):
         rows = path.with_name(f"regular5000_{name}.txt")
@@ -81,7 +81,8 @@ def read(lift: Literal["cliques", "rings"], folder: Path | None) -> GraphData:
 
 def source(job: Job) -> Hashable:
     """Return the lift."""
-    return job.config.lift
+    lift: Hashable = job.config.lift
+    return lift
 
 
 EXPERIMENT = Experiment(

@@ -120,6 +120,6 @@ def fingerprints(smiles: Sequence[str], radius: int, bits: int) -> NDArray[np.ui
 
 def _one_hot(x: Tensor, seen: Tensor) -> Tensor:
     """Return categories (n, columns) as numbers (n, kinds), for kinds in the rows ``seen``."""
-    kinds = [column[seen].unique() for column in x.T]
+    kinds = [torch.unique(column[seen]) for column in x.T]  # type: ignore[no-untyped-call]
     found = [column[:, None] == own for column, own in zip(x.T, kinds, strict=True)]
     return torch.cat(found, 1).float()

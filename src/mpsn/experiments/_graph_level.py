@@ -71,8 +71,8 @@ class GraphLevelConfig:
         else:
             assert self.gin is not None
             vertex, edge, *_ = widths
-            sizes = {"in_channels": vertex, "edge_channels": edge, "out_channels": targets}
-            out = GIN(replace(self.gin, **sizes))
+            sized = replace(self.gin, in_channels=vertex, edge_channels=edge)
+            out = GIN(replace(sized, out_channels=targets))
         if parameters(out) > self.max_parameters:
             raise ConfigError(
                 f"Expected at most {self.max_parameters:,} parameters, got {parameters(out):,}; "
@@ -172,5 +172,6 @@ def forests(
 
 def measured(job: Job) -> Measured:
     """Return what a run has."""
-    curves = ("loss", "val", "test") if job.config.train else ()
-    return Measured(("val", "test", "chosen"), {name: job.config.train.epochs for name in curves})
+    train: Training | None = job.config.train
+    curves = dict.fromkeys(("loss", "val", "test"), train.epochs) if train else {}
+    return Measured(("val", "test", "chosen"), curves)

@@ -46,7 +46,7 @@ class Training:
         for name in ("epochs", "batch_size", "warmup"):
             if getattr(self, name) < 1:
                 raise MPSNError(f"Expected {name} >= 1, got {getattr(self, name)}.")
-        if not (0 < self.lr < math.inf and 0 <= self.weight_decay and 0 <= self.average < 1):
+        if not (0 < self.lr < math.inf and self.weight_decay >= 0 and 0 <= self.average < 1):
             raise MPSNError(
                 f"Expected lr > 0, weight_decay >= 0 and average from 0 to below 1, got {self}."
             )
@@ -285,8 +285,8 @@ def measure(found: Tensor, y: Tensor, metric: Metric) -> Tensor:
 
     Example:
         >>> from mpsn.experiments._graph_training import measure
-        >>> found, y = torch.tensor([[[0.1], [0.4], [0.3], [0.3]]]), torch.tensor([[0.0], [1], [0], [1]])
-        >>> measure(found, y, "auc")
+        >>> found, y = torch.tensor([0.1, 0.4, 0.3, 0.3]), torch.tensor([0.0, 1, 0, 1])
+        >>> measure(found[None, :, None], y[:, None], "auc")
         tensor([[0.8750]])
     """
     if metric == "mae":

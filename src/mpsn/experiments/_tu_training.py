@@ -14,7 +14,7 @@ from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
 from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches, score
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
-from mpsn.nn.models import GIN, SIN
+from mpsn.nn.models import CIN, GIN, SIN
 from mpsn.training._capture import Capture
 from mpsn.training._device import one_thread, seeded
 from mpsn.training._loop import fit
@@ -64,7 +64,7 @@ class Trained(NamedTuple):
     accuracy on no complexes is nan.
     """
 
-    model: SIN | GIN
+    model: CIN | GIN
     curve: dict[str, list[float]]
 
 

@@ -45,7 +45,7 @@ class WideLinear(torch.nn.Module):
 
     def split(self, parts: Sequence[Tensor]) -> list[Tensor]:
         """Return the projection of each part; see :class:`mpsn.nn.conv.cin.SplitLinear`."""
-        weights = self.weight.split([part.shape[-1] for part in parts], 1)
+        weights = torch.split(self.weight, [part.shape[-1] for part in parts], 1)
         biases = [None] * (len(parts) - 1) + [self.bias]
         return [Dense.apply(*one) for one in zip(parts, weights, biases, strict=True)]  # type: ignore[no-untyped-call]
 

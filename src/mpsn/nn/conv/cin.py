@@ -168,7 +168,8 @@ class CINConv(torch.nn.Module):
         if not self.message:
             return incidence.upper(h)
         dense: Any = self.message[k]
-        return messages(*dense.split([h, coface]), incidence, self.act)
+        p, q = dense.split([h, coface])
+        return messages(p, q, incidence, self.act)
 
     def lower(self, k: int, h: Tensor, face: Tensor, incidence: Incidence) -> Tensor:
         """Return the sums of messages from the lower neighbors of the k-cells."""

@@ -85,7 +85,8 @@ def coface_messages(
             f"Expected features (n, ..., F) of cells and co-faces with the same shape between, "
             f"got {tuple(h.shape[1:-1])} and {tuple(coface.shape[1:-1])}."
         )
-    return messages(*split_linear([h, coface], weight, bias), incidence, act)
+    p, q = split_linear([h, coface], weight, bias)
+    return messages(p, q, incidence, act)
 
 
 def messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
@@ -121,16 +122,17 @@ class _Fused(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         further = torch.is_grad_enabled()
         if not further and not _coface_cuda.is_transformed(grad):
-            found = _coface_cuda.gradients(*ctx.saved_tensors, ctx.incidence, grad, ctx.kind)
+            p, q = ctx.saved_tensors
+            found = _coface_cuda.gradients(p, q, ctx.incidence, grad, ctx.kind)
             return *found, None, None, None
         needed = ctx.needs_input_grad[:2]
         with torch.enable_grad():
             # Views, as gradients must not flow on to common ancestors of the inputs.
-            ends = [
+            ends = p, q = [
                 t.view_as(t) if further else t.detach().requires_grad_(need)
                 for t, need in zip(ctx.saved_tensors, needed, strict=True)
             ]
-            out = _messages(*ends, ctx.incidence, ctx.act)
+            out = _messages(p, q, ctx.incidence, ctx.act)
         learn = [t for t, need in zip(ends, needed, strict=True) if need]
         each = iter(torch.autograd.grad(out, learn, grad, create_graph=further))
         return *(next(each) if need else None for need in needed), None, None, None
