@@ -1,5 +1,6 @@
 """Data for predictions on whole complexes: categories as features, targets, and a split."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -15,6 +16,7 @@ from mpsn.datasets._molecule_files import Table, load_rdkit, read_table
 from mpsn.datasets._sources import MissingDataError, at_hand
 from mpsn.errors import FileError, MPSNError
 from mpsn.experiments._graph_training import Parts
+from mpsn.experiments._rows import find
 
 PARTS = ("train", "val", "test")
 
@@ -71,7 +73,7 @@ class GraphData(NamedTuple):
         if y is None or y.dim() != 2 or y.shape[1] < 2 or len(y) != len(complexes):
             raise FileError(f"Expected targets and a split in {path}, got others; pack it again.")
         part = y[:, -1].to(torch.int64)
-        if not {*part.unique().tolist()} <= {0, 1, 2}:
+        if not set(part.tolist()) <= {0, 1, 2}:
             raise FileError(f"Expected parts 0, 1 and 2 in {path}, got others; pack it again.")
         return cls(complexes, y[:, :-1].float(), part)
 
@@ -104,6 +106,26 @@ def molecules(
     return GraphData(found.data, found.data.y.float()[:, None], parts[rows], smiles)
 
 
+def pack(
+    name: str,
+    path: str | os.PathLike[str],
+    *,
+    dataset: str = "",
+    data: str | os.PathLike[str] | None = None,
+) -> None:
+    """Write the complexes, targets and split of an experiment on molecules to one ``.npz`` file.
+
+    Put in place of the CSV file it was made from, the experiment needs no RDKit.
+
+    Args:
+        name: The experiment: zinc, molhiv or moleculenet.
+        path: The file to write.
+        dataset: ESOL or FreeSolv, for moleculenet.
+        data: The user's folder of data sets. Defaults to the environment variable ``MPSN_DATA``.
+    """
+    find(name).read(dataset, None if data is None else Path(data)).save(path)
+
+
 def fingerprints(smiles: Sequence[str], radius: int, bits: int) -> NDArray[np.uint8]:
     """Return Morgan fingerprints, (molecules, bits)."""
     if not smiles:
@@ -120,6 +142,6 @@ def fingerprints(smiles: Sequence[str], radius: int, bits: int) -> NDArray[np.ui
 
 def _one_hot(x: Tensor, seen: Tensor) -> Tensor:
     """Return categories (n, columns) as numbers (n, kinds), for kinds in the rows ``seen``."""
-    kinds = [torch.unique(column[seen]) for column in x.T]  # type: ignore[no-untyped-call]
+    kinds = [torch.unique(column[seen]) for column in x.T]
     found = [column[:, None] == own for column, own in zip(x.T, kinds, strict=True)]
     return torch.cat(found, 1).float()
