@@ -13,6 +13,7 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset
 from mpsn.datasets import read_molecules
 from mpsn.datasets._molecule_files import Table, load_rdkit, read_table
+from mpsn.datasets._molecules import parse_molecule
 from mpsn.datasets._sources import MissingDataError, at_hand
 from mpsn.errors import FileError, MPSNError
 from mpsn.experiments._graph_training import Parts
@@ -133,11 +134,11 @@ def fingerprints(smiles: Sequence[str], radius: int, bits: int) -> NDArray[np.ui
             "Expected molecules as SMILES for fingerprints, got a packed file; remove the .npz "
             "file from DIR, so that the .csv is read."
         )
-    chem = load_rdkit("compute fingerprints")
+    load_rdkit("compute fingerprints")
     from rdkit.Chem import rdFingerprintGenerator
 
     make: Any = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=bits)
-    return np.stack([make.GetFingerprintAsNumPy(chem.MolFromSmiles(one)) for one in smiles])
+    return np.stack([make.GetFingerprintAsNumPy(parse_molecule(one)) for one in smiles])
 
 
 def _one_hot(x: Tensor, seen: Tensor) -> Tensor:

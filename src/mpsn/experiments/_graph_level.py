@@ -19,7 +19,7 @@ from mpsn.training._device import seeded
 class Forest:
     """A random forest on Morgan fingerprints, as a baseline for molecules."""
 
-    trees: int = 500
+    trees: int = 200
     """Number of trees."""
     radius: int = 2
     """Radius of the fingerprints."""
