@@ -28,6 +28,7 @@ from mpsn.training._config import ConfigError
 EXPERIMENTS = ("zinc", "molhiv", "moleculenet", "counting")
 RINGS = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "c1ccccc1", "C1CCCCCC1"]
 SMILES = [f"{'C' * n}{ring}{end}" for n in range(5) for ring in RINGS for end in ("", "O", "C=O")]
+FREQUENT = [f"{'C' * i}{ring}O" for k, ring in enumerate(RINGS) for i in range(20 >> k)]
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="set MPSN_DATA")
 
 
@@ -70,15 +71,9 @@ def test_metrics_are_those_of_scikit_learn(pairs):
 
 
 def test_scaffolds_stay_together_and_frequent_ones_are_for_training():
-    parts = scaffold_split(SMILES)
-    shares = [parts.count(name) / len(SMILES) for name in ("train", "val", "test")]
-    assert shares[0] == pytest.approx(0.8, abs=0.2)
-    assert min(shares) > 0
-    by_scaffold = {}
-    for smiles, part in zip(SMILES, parts, strict=True):
-        by_scaffold.setdefault(scaffold(smiles), set()).add(part)
-    assert len(by_scaffold) == len(RINGS)
-    assert all(len(found) == 1 for found in by_scaffold.values())
+    """Of 38 molecules 30 are for training: 20 and 10; the next 5 are too many for validation."""
+    assert scaffold_split(FREQUENT) == ["train"] * 30 + ["test"] * 5 + ["val"] * 3
+    assert len({scaffold(one) for one in FREQUENT}) == 5
 
 
 @pytest.fixture(scope="module")
@@ -157,12 +152,12 @@ def test_it_learns(molecules, metric):
     config = GraphLevelConfig(**NETWORKS["cin"], train=Training())
     data = molecules.encoded
     build = partial(config.network, tuple(x.shape[1] for x in data.union.x), 1)
-    how = Training(epochs=40, batch_size=10, lr=0.01)
+    how = Training(epochs=60, batch_size=10, lr=0.01, average=0.9)
     (curves,) = train(data, y, molecules.parts, build, how, metric, seeds=(0,))
     assert curves.loss[-1] < curves.loss[0] / 2
     held = y[molecules.parts.val]
     naive = measure(y[molecules.parts.train].mean().expand(1, len(held), 1), held, metric)
-    assert curves.val[-1] > 0.95 if metric == "auc" else curves.val[-1] < naive / 3
+    assert curves.val[-1] > 0.95 if metric == "auc" else curves.val[-1] < naive / 2
 
 
 def test_the_learning_rate():
@@ -198,13 +193,13 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("data")
     for name in ("zinc", "molecules", "counting"):
         (out / name).mkdir()
-    parts, rest = ["train", "train", "val", "test"], range(1, len(SMILES) + 1)
-    lines = [f"{parts[i % 4]},{smiles},{len(smiles)}.5" for i, smiles in zip(rest, SMILES)]
+    parts = ["train", "train", "val", "test"]
+    lines = [f"{parts[i % 4]},{smiles},{len(smiles)}.5" for i, smiles in enumerate(SMILES)]
     (out / "zinc" / "zinc12k.csv").write_text("\n".join(["split,smiles,y", *lines]))
     lines = [f"{smiles},CI,{'O' in smiles:d}" for smiles in ["C[Al-4](C)(C)(C)(C)(C)C", *SMILES]]
     (out / "molecules" / "HIV.csv").write_text("\n".join(["smiles,activity,HIV_active", *lines]))
     head = "smiles,measured log solubility in mols per litre"
-    lines = [f"{smiles},{len(smiles)}" for smiles in SMILES]
+    lines = [f"{smiles},{len(smiles)}" for smiles in FREQUENT]
     (out / "molecules" / "ESOL_delaney-processed.csv").write_text("\n".join([head, *lines]))
     (out / "molecules" / "FreeSolv_SAMPL.csv").write_text("\n".join(["smiles,expt", *lines]))
     graphs = [nx.gnp_random_graph(8, 0.4, seed=i) for i in range(40)]
@@ -212,7 +207,8 @@ def folder(tmp_path_factory):
     (out / "counting" / "regular5000.g6").write_bytes(b"".join(lines))
     for i, part in enumerate(("train", "val", "test")):
         for name, many in (("counting/regular5000", 40), ("molecules/ogbg_molhiv_scaffold", 91)):
-            (out / f"{name}_{part}.txt").write_text("\n".join(map(str, range(i, many, 3))))
+            some = [str(row) for row in range(many) if row // 5 % 3 == i]
+            (out / f"{name}_{part}.txt").write_text("\n".join(some))
     return out
 
 
@@ -242,10 +238,10 @@ def test_experiments_from_files_to_tables(name, folder, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:Molecules")
 def test_rows_that_rdkit_refuses_do_not_shift_the_split(folder):
-    """Row 0 of HIV is left out: row i of the file is molecule i - 1, in part i mod 3."""
+    """Row 0 of HIV is left out: row i of the file is molecule i - 1."""
     data = find("molhiv").read("", folder)
     assert len(data.complexes) == len(SMILES)
-    assert torch.equal(data.part, (torch.arange(len(SMILES)) + 1) % 3)
+    assert torch.equal(data.part, (torch.arange(len(SMILES)) + 1) // 5 % 3)
     assert data.y[:, 0].tolist() == [float("O" in one) for one in SMILES]
 
 

@@ -171,7 +171,7 @@ class _Pass:
         # What the steps read and write, beside the networks.
         self.index = torch.zeros((len(models), self.size), dtype=torch.int64, device=device)
         self.held_index = torch.zeros(self.held.shape[1:], dtype=torch.int64, device=device)
-        self.found = torch.zeros(len(models), *self.y.shape, device=device)  # (M, N + 1, T)
+        self.found = self.y.new_zeros(len(models), *self.y.shape)  # (M, N + 1, T)
         self.loss = torch.zeros(len(models), device=device)
         self.lr = torch.zeros((), device=device)
         self.adam = torch.optim.AdamW(
