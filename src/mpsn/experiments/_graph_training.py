@@ -14,6 +14,7 @@ from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
 from mpsn.experiments._side_by_side import mini_batches
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
+from mpsn.experiments._wide.layers import WideNorm
 from mpsn.nn.models import CIN, GIN
 from mpsn.training._capture import Capture
 from mpsn.training._device import one_thread, seeded
@@ -23,6 +24,7 @@ Metric = Literal["mae", "rmse", "auc"]
 
 SLACK = 64  # rows of padding at least, so that cells of padding are spread out
 HELD = 4  # times the batch size, of complexes to evaluate at a time
+KNOWN = 16  # mini-batches from which the statistics of norms are computed
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,9 @@ def train(
     """Train a network for each seed, on a GPU all in one pass.
 
     The loss is the absolute error of standardized targets for metric ``"mae"``, the squared error
-    for ``"rmse"``, and cross-entropy for ``"auc"``. On a GPU dense layers use TF32.
+    for ``"rmse"``, and cross-entropy for ``"auc"``. Before each evaluation the statistics of batch
+    norms are computed anew, from a few mini-batches: moving averages would be late, and channels of
+    almost no variance blow that up.
 
     Args:
         dataset: The complexes, with features.
@@ -112,25 +116,21 @@ def train(
             models.append(build())
     data = WideData(dataset.to(device), models[0].max_dim)
     together = together or (len(seeds) if device.type == "cuda" else 1)
-    y, tf32, out = y.to(device), torch.backends.cuda.matmul.allow_tf32, []
-    torch.backends.cuda.matmul.allow_tf32 = True
-    try:
-        for at in range(0, len(seeds), together):
-            some = slice(at, at + together)
-            with seeded(seeds[at], device), one_thread(device):
-                several = _Pass(
-                    data,
-                    y,
-                    parts,
-                    models[some],
-                    seeds[some],
-                    settings,
-                    metric,
-                    Capture(device, capture),
-                )
-                out += several.train(tick)
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = tf32
+    y, out = y.to(device), []
+    for at in range(0, len(seeds), together):
+        some = slice(at, at + together)
+        with seeded(seeds[at], device), one_thread(device):
+            several = _Pass(
+                data,
+                y,
+                parts,
+                models[some],
+                seeds[some],
+                settings,
+                metric,
+                Capture(device, capture),
+            )
+            out += several.train(tick)
     return out
 
 
@@ -167,6 +167,8 @@ class _Pass:
         self.held = mini_batches([held] * len(models), HELD * settings.batch_size, self.none)
         self.held_rows = self._rows(self.held)
         self.rows = self._shape() if self.padded else None
+        self.known = self._epoch(self._orders())[:KNOWN]
+        self.norms = [part for part in self.evaluated.modules() if isinstance(part, WideNorm)]
 
         # What the steps read and write, beside the networks.
         self.index = torch.zeros((len(models), self.size), dtype=torch.int64, device=device)
@@ -174,6 +176,7 @@ class _Pass:
         self.found = self.y.new_zeros(len(models), *self.y.shape)  # (M, N + 1, T)
         self.loss = torch.zeros(len(models), device=device)
         self.lr = torch.zeros((), device=device)
+        self.momentum = self.y.new_zeros(())
         self.adam = torch.optim.AdamW(
             self.wide.parameters(),
             self.lr,
@@ -212,9 +215,7 @@ class _Pass:
         orders, many = self._orders(), len(self.seeds)
 
         def batches(epoch: int) -> Iterator[tuple[Tensor, tuple[int, ...]]]:
-            drawn = self._epoch(orders)
-            rows = [self.rows] * len(drawn) if self.rows else self._rows(drawn)
-            return zip(drawn.to(self.lr.device), rows, strict=True)
+            return self._sized(self._epoch(orders))
 
         with self.capture.stream():
             results = fit(
@@ -228,6 +229,11 @@ class _Pass:
             )
             every = [torch.stack(part).cpu() for part in zip(*results, strict=True)]
         return [Curves(*(part[:, m] for part in every)) for m in range(many)]
+
+    def _sized(self, drawn: Tensor) -> Iterator[tuple[Tensor, tuple[int, ...]]]:
+        """Return mini-batches (steps, M, B) one by one, with their shapes."""
+        rows = [self.rows] * len(drawn) if self.rows else self._rows(drawn)
+        return zip(drawn.to(self.lr.device), rows, strict=True)
 
     def _start(self, epoch: int) -> None:
         self.lr.fill_(self.settings.rate(epoch))
@@ -263,6 +269,13 @@ class _Pass:
     @torch.no_grad()
     def _evaluate(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return the loss of the epoch, (M,), and metrics in validation and testing, (M, T)."""
+        self.evaluated.train()
+        for i, (index, rows) in enumerate(self._sized(self.known) if self.norms else ()):
+            self.momentum.fill_(1 / (i + 1))
+            for norm in self.norms:
+                norm.momentum = self.momentum if self.padded else 1 / (i + 1)
+            self.index.copy_(index)
+            self.capture(self._observe, rows)
         self.evaluated.eval()
         for index, rows in zip(self.held.to(self.lr.device), self.held_rows, strict=True):
             self.held_index.copy_(index)
@@ -271,6 +284,11 @@ class _Pass:
         val, test = (measure(self.found[:, part], self.y[part], self.metric) for part in parts)
         unit = self.scale if self.metric != "auc" else 1
         return self.loss.clone(), val * unit, test * unit
+
+    @torch.no_grad()
+    def _observe(self, rows: tuple[int, ...]) -> None:
+        """Let norms see the positions in ``index``."""
+        self.evaluated(self.data.gather(self.index, rows, self.padded))
 
     @torch.no_grad()
     def _predict(self, rows: tuple[int, ...]) -> None:

@@ -75,6 +75,7 @@ class WideNorm(torch.nn.Module):
         (M R, F) in and out.
     """
 
+    momentum: float | Tensor
     running_mean: Tensor
     running_var: Tensor
     steps: Tensor
@@ -131,7 +132,7 @@ class WideNorm(torch.nn.Module):
             self.weight.view(-1),
             self.bias.view(-1),
             training=fresh,
-            momentum=self.momentum,
+            momentum=float(self.momentum),
             eps=self.eps,
         )
         out = torch.relu(out) if self.relu else out
