@@ -96,5 +96,5 @@ EXPERIMENT = Experiment(
     partial(figures, "counting", "mean absolute error"),
     seeds=5,
     source=source,
-    measured=measured,
+    measured=partial(measured, NAMES),
 )

@@ -170,8 +170,9 @@ def forests(
     return runs
 
 
-def measured(job: Job) -> Measured:
-    """Return what a run has."""
+def measured(names: Sequence[str], job: Job) -> Measured:
+    """Return what a run has, for targets of these names."""
     train: Training | None = job.config.train
     curves = dict.fromkeys(("loss", "val", "test"), train.epochs) if train else {}
-    return Measured(("val", "test", "chosen"), curves)
+    each = [f"test_{name}" for name in names] if len(names) > 1 else []
+    return Measured(("val", "test", "chosen", *each), curves)

@@ -19,9 +19,12 @@ def table(
 ) -> Table:
     """Return the metric of each row in validation and testing, and of each target if several."""
     lines = []
-    many = {(r.job.row, r.job.data): len(r.runs) for r in records}
-    seconds = {(r.job.row, r.job.data): r.seconds / len(r.runs) for r in records}
-    for (row, data), runs in _runs(records).items():
+    found: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        found.setdefault((record.job.row, record.job.data), []).append(record)
+    for (row, data), some in found.items():
+        runs = [run for record in some for run in record.runs]
+        seconds = sum(record.seconds for record in some) / len(runs)
         size = runs[0].metrics.get("parameters")
         each = [_mean(runs, f"test_{name}") for name in names]
         lines.append(
@@ -31,13 +34,14 @@ def table(
                 _mean(runs, "val"),
                 _mean(runs, "test"),
                 *each,
-                published.get(data or row, ""),
-                f"{seconds[row, data]:.0f}",
-                str(many[row, data]),
+                *([published.get(row, "")] if published else []),
+                f"{seconds:.0f}",
+                str(len(runs)),
             ]
         )
     each = [f"test, {name}" for name in names]
-    columns = ["model", "parameters", "validation", "test", *each, "published", "s per run", "runs"]
+    columns = ["model", "parameters", "validation", "test", *each]
+    columns += ["published"] * bool(published) + ["s per run", "runs"]
     said = (
         "Mean ± standard deviation over seeds, which differ in weights and in the order of "
         "training; at the epoch that is best in validation. Settings were chosen in validation "
@@ -45,13 +49,6 @@ def table(
         "number."
     )
     return Table(title, columns, lines, [said, *notes])
-
-
-def _runs(records: list[Record]) -> dict[tuple[str, str], list[Run]]:
-    found: dict[tuple[str, str], list[Run]] = {}
-    for record in records:
-        found.setdefault((record.job.row, record.job.data), []).extend(record.runs)
-    return found
 
 
 def _mean(runs: Sequence[Run], name: str) -> str:
