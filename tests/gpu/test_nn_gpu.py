@@ -147,7 +147,7 @@ def derivatives(function, inputs):
 def test_messages_in_one_kernel(rings, act, k, batch, dtype):
     """The Triton kernels against a chain of torch's operations."""
     from mpsn.nn._checks import activation
-    from mpsn.nn.functional import coface_messages
+    from mpsn.nn.functional import coface_messages, split_linear
     from mpsn.nn.functional.coface import _messages
 
     torch.manual_seed(0)
@@ -159,7 +159,8 @@ def test_messages_in_one_kernel(rings, act, k, batch, dtype):
     B = K.incidence(k + 1)
     got = derivatives(lambda h, c, w, b: coface_messages(h, c, B, w, b, act), inputs)
     right = derivatives(
-        lambda h, c, w, b: _messages(h, c, w, b, B, act), [t.double() for t in inputs]
+        lambda h, c, w, b: _messages(*split_linear([h, c], w, b), B, act),
+        [t.double() for t in inputs],
     )
     assert got[0].grad_fn.name() == "_FusedBackward"
     for a, b in zip(got, right, strict=True):

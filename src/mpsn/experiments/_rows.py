@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def find(name: str) -> Experiment:
-    """Return an experiment by name: sr, flow, ocean or tu."""
+    """Return an experiment by its name in the catalog."""
     found: Experiment = import_module(f"mpsn.experiments._{name}").EXPERIMENT
     return found
 

@@ -15,7 +15,7 @@ from mpsn.errors import MPSNError
 from mpsn.experiments._one_by_one import train_alone
 from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches, score
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
-from mpsn.nn.models import GIN, SIN, Hierarchical
+from mpsn.nn.models import CIN, GIN, SIN, Hierarchical
 from mpsn.training._capture import Capture
 from mpsn.training._device import one_thread, seeded
 from mpsn.training._loop import fit
@@ -69,7 +69,7 @@ class Trained(NamedTuple):
     accuracy on no complexes is nan.
     """
 
-    model: SIN | GIN | Hierarchical
+    model: CIN | GIN | Hierarchical
     curve: dict[str, list[float]]
 
 

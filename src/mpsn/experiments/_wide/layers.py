@@ -43,6 +43,12 @@ class WideLinear(torch.nn.Module):
         bias = None if self.followed and self.followed.padded else self.bias
         return Dense.apply(x, self.weight, bias)  # type: ignore[no-untyped-call, no-any-return]
 
+    def split(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        """Return the projection of each part; see :class:`mpsn.nn.conv.cin.SplitLinear`."""
+        weights = torch.split(self.weight, [part.shape[-1] for part in parts], 1)
+        biases = [None] * (len(parts) - 1) + [self.bias]
+        return [Dense.apply(*one) for one in zip(parts, weights, biases, strict=True)]  # type: ignore[no-untyped-call]
+
     @torch.no_grad()
     def write(self, m: int, layer: torch.nn.Linear) -> None:
         """Copy the values of model m to a layer of its own."""
@@ -69,6 +75,7 @@ class WideNorm(torch.nn.Module):
         (M R, F) in and out.
     """
 
+    momentum: float | Tensor
     running_mean: Tensor
     running_var: Tensor
     steps: Tensor
@@ -125,7 +132,7 @@ class WideNorm(torch.nn.Module):
             self.weight.view(-1),
             self.bias.view(-1),
             training=fresh,
-            momentum=self.momentum,
+            momentum=float(self.momentum),
             eps=self.eps,
         )
         out = torch.relu(out) if self.relu else out

@@ -37,7 +37,7 @@ class Norm(torch.autograd.Function):
         bias: Tensor,
         before: Tensor,
         running: Running,
-        momentum: float,
+        momentum: float | Tensor,
         eps: float,
         relu: bool,
     ) -> Tensor:
@@ -101,7 +101,7 @@ def statistics(
     weight: Tensor,
     before: Tensor,
     running: Running,
-    momentum: float,
+    momentum: float | Tensor,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Combine the moments of pieces; return mean, scale and inverse deviation of blocks.

@@ -12,7 +12,7 @@ from mpsn.experiments._wide.batch import WideBatch
 from mpsn.experiments._wide.layers import Blocks, WideActivation, WideLinear, WideNorm
 from mpsn.nn.conv import CINConv
 from mpsn.nn.conv._mlp import RowNorm
-from mpsn.nn.models import GIN, SIN
+from mpsn.nn.models import CIN, GIN
 
 
 class Wide(torch.nn.Module):
@@ -22,8 +22,7 @@ class Wide(torch.nn.Module):
     stacks of those of all. Adam on stacked parameters is Adam on each.
 
     Args:
-        models: Models of kind ``SIN``, or of kind ``GIN``, of one config. Upper messages must not
-            see co-faces, and ε must not be learned.
+        models: Models of kind ``CIN``, or of kind ``GIN``, of one config; ε must not be learned.
 
     Shapes:
         A batch of B complexes for each model in, (M, B, out_channels) out.
@@ -38,15 +37,15 @@ class Wide(torch.nn.Module):
         SIN(in_channels=1, hidden=16, ...
     """
 
-    def __init__(self, models: Sequence[SIN] | Sequence[GIN]) -> None:
+    def __init__(self, models: Sequence[CIN] | Sequence[GIN]) -> None:
         super().__init__()
         first = models[0]
         if any(type(one) is not type(first) or one.config != first.config for one in models):
             raise LayerError("Expected models of one kind and config, got several.")
-        if first.config.train_eps or getattr(first.config, "coface_message", False):
+        if first.config.train_eps:
             raise LayerError(
-                f"Expected models with coface_message=False and train_eps=False to train in one "
-                f"pass, got {first}; train them one by one."
+                f"Expected models with train_eps=False to train in one pass, got {first}; train "
+                f"them one by one."
             )
         self.count = len(models)
         self.blocks = Blocks()
@@ -69,7 +68,7 @@ class Wide(torch.nn.Module):
         out: Tensor = self.model(batch.K)
         return out.view(self.count, -1, out.shape[-1])[:, :-1]
 
-    def unstack(self, m: int) -> SIN | GIN:
+    def unstack(self, m: int) -> CIN | GIN:
         """Return a copy of model m as it stands, an ordinary one."""
         out = copy.deepcopy(self._plain[0]).to(self.model.readout.last.weight)
         for name, module in self.model.named_modules():
@@ -94,12 +93,13 @@ class Wide(torch.nn.Module):
             around[int(place) + 1] = torch.nn.Identity()
 
 
-def _perceptrons(model: SIN | GIN) -> Iterator[tuple[int, torch.nn.Sequential]]:
+def _perceptrons(model: CIN | GIN) -> Iterator[tuple[int, torch.nn.Sequential]]:
     """List the perceptrons on simplices, with the dimension of these."""
     for conv in model.convs:
         if isinstance(conv, CINConv):
             yield from enumerate(conv.mlp_boundary)
             yield from enumerate(conv.mlp_upper)
+            yield from enumerate(conv.mlp_lower)
         yield from enumerate(_outputs(conv))
 
 

@@ -13,6 +13,7 @@ from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_least, cochains
 from mpsn.nn.conv._mlp import mlp
+from mpsn.nn.functional.coface import messages
 
 
 class SplitLinear(torch.nn.Linear):
@@ -22,7 +23,11 @@ class SplitLinear(torch.nn.Linear):
         """Return (n, ..., G)."""
         if isinstance(x, Tensor):
             return super().forward(x)
-        return reduce(torch.add, fn.split_linear(x, self.weight, self.bias))
+        return reduce(torch.add, self.split(x))
+
+    def split(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        """Return the projection of each part, whose sum is the result, if they have equal n."""
+        return fn.split_linear(parts, self.weight, self.bias)
 
 
 class CINConv(torch.nn.Module):
@@ -105,11 +110,11 @@ class CINConv(torch.nn.Module):
         )
         # Cells of dimension max_dim have no co-faces, hence no messages.
         self.message = torch.nn.ModuleList(
-            torch.nn.Linear(2 * width, width) for _ in dims[:-1] if coface_message
+            SplitLinear(2 * width, width) for _ in dims[:-1] if coface_message
         )
         self.mlp_lower = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims if lower)
         self.lower_message = torch.nn.ModuleList(  # entry k belongs to dimension k + 1
-            torch.nn.Linear(2 * width, width) for _ in dims[1:] if lower and coface_message
+            SplitLinear(2 * width, width) for _ in dims[1:] if lower and coface_message
         )
         self.act = activation(act, inplace=True)  # for messages, which nothing else uses
         start = torch.full((max_dim + 1, 2 + lower), float(eps))  # (dimension, part of the update)
@@ -163,14 +168,15 @@ class CINConv(torch.nn.Module):
         if not self.message:
             return incidence.upper(h)
         dense: Any = self.message[k]
-        return fn.coface_messages(h, coface, incidence, dense.weight, dense.bias, self.act)
+        p, q = dense.split([h, coface])
+        return messages(p, q, incidence, self.act)
 
     def lower(self, k: int, h: Tensor, face: Tensor, incidence: Incidence) -> Tensor:
         """Return the sums of messages from the lower neighbors of the k-cells."""
         if not self.lower_message:
             return incidence.lower(h)
         dense: Any = self.lower_message[k - 1]
-        p, q = fn.split_linear([h, face], dense.weight, dense.bias)
+        p, q = dense.split([h, face])
         return incidence.lower_messages(self.act(incidence.spread(p) + incidence.gather(q)))
 
     def update(self, k: int, *parts: Tensor) -> Tensor:

@@ -85,18 +85,20 @@ def coface_messages(
             f"Expected features (n, ..., F) of cells and co-faces with the same shape between, "
             f"got {tuple(h.shape[1:-1])} and {tuple(coface.shape[1:-1])}."
         )
-    kind = KINDS.get(type(act)) if getattr(act, "alpha", 1) == 1 else None
-    inputs = (h, coface, weight, bias)
-    if h.is_cuda and kind and _coface_cuda.can_run(*inputs):
-        out: Tensor = _Fused.apply(*inputs, incidence, act, kind)  # type: ignore[no-untyped-call]
-        return out
-    return _messages(*inputs, incidence, act)
-
-
-def _messages(
-    h: Tensor, coface: Tensor, weight: Tensor, bias: Tensor, B: Incidence, act: Activation
-) -> Tensor:
     p, q = split_linear([h, coface], weight, bias)
+    return messages(p, q, incidence, act)
+
+
+def messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
+    """Sum a(p_τ + q_δ) over the upper neighbors τ of σ; from (n_k, ..., G), (n_{k+1}, ..., G)."""
+    kind = KINDS.get(type(act)) if getattr(act, "alpha", 1) == 1 else None
+    if p.is_cuda and kind and _coface_cuda.can_run(p, q):
+        out: Tensor = _Fused.apply(p, q, B, act, kind)  # type: ignore[no-untyped-call]
+        return out
+    return _messages(p, q, B, act)
+
+
+def _messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
     if is_traced(p):  # column by column, which a compiler can fuse
         senders = zip(_plain.gather(B, p), _plain.spread(B, q), strict=True)
         return _plain.upper_messages(B, [act(m + s) for m, s in senders], signed=False)
@@ -112,28 +114,25 @@ class _Fused(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        h, coface, weight, bias, ctx.incidence, ctx.act, ctx.kind = inputs
-        ctx.save_for_backward(h, coface, weight, bias)
-        p, q = split_linear([h, coface], weight, bias)
+        p, q, ctx.incidence, ctx.act, ctx.kind = inputs
+        ctx.save_for_backward(p, q)
         return _coface_cuda.sums(p, q, ctx.incidence, ctx.kind)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        further, needed = torch.is_grad_enabled(), ctx.needs_input_grad[:4]
+        further = torch.is_grad_enabled()
+        if not further and not _coface_cuda.is_transformed(grad):
+            p, q = ctx.saved_tensors
+            found = _coface_cuda.gradients(p, q, ctx.incidence, grad, ctx.kind)
+            return *found, None, None, None
+        needed = ctx.needs_input_grad[:2]
         with torch.enable_grad():
             # Views, as gradients must not flow on to common ancestors of the inputs.
-            ends = [
+            ends = p, q = [
                 t.view_as(t) if further else t.detach().requires_grad_(need)
                 for t, need in zip(ctx.saved_tensors, needed, strict=True)
             ]
-            h, coface, weight, bias = ends
-            if further or _coface_cuda.is_transformed(grad):
-                ys, gs = [_messages(h, coface, weight, bias, ctx.incidence, ctx.act)], [grad]
-            else:
-                ys = [p, q] = split_linear([h, coface], weight, bias)
-                gs = _coface_cuda.gradients(p, q, ctx.incidence, grad, ctx.kind)
-        gs = [g for y, g in zip(ys, gs, strict=True) if y.requires_grad]
-        ys = [y for y in ys if y.requires_grad]
+            out = _messages(p, q, ctx.incidence, ctx.act)
         learn = [t for t, need in zip(ends, needed, strict=True) if need]
-        found = iter(torch.autograd.grad(ys, learn, gs, create_graph=further))
-        return *(next(found) if need else None for need in needed), None, None, None
+        each = iter(torch.autograd.grad(out, learn, grad, create_graph=further))
+        return *(next(each) if need else None for need in needed), None, None, None

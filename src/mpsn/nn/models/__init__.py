@@ -3,7 +3,7 @@
 from mpsn.nn.models.cells import CellConfig, CellNet
 from mpsn.nn.models.cin import CIN, SIN, CINConfig, SINConfig
 from mpsn.nn.models.edge_flow import EdgeFlowConfig, EdgeFlowNet
-from mpsn.nn.models.gin import GIN, GINConfig
+from mpsn.nn.models.gin import GIN, GINConfig, GINEConfig
 from mpsn.nn.models.hierarchical import Hierarchical, HierarchicalConfig
 from mpsn.nn.models.map_flow import MapFlowConfig, MapFlowNet
 from mpsn.nn.models.marked import Marked
@@ -19,6 +19,7 @@ __all__ = [
     "EdgeFlowConfig",
     "EdgeFlowNet",
     "GINConfig",
+    "GINEConfig",
     "Hierarchical",
     "HierarchicalConfig",
     "MLPSum",

@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GINConv
+from torch_geometric.nn import GINConv, GINEConv
 
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
@@ -18,6 +18,8 @@ from mpsn.nn.readout import ComplexReadout, jump
 @dataclass(frozen=True)
 class GINConfig(Config):
     """Settings of GIN; comparable to those of SIN on the strongly regular graphs."""
+
+    edge_channels = 0  # not a field: records of experiments are named after all fields
 
     in_channels: int = 1
     """Width of the features of vertices."""
@@ -41,15 +43,28 @@ class GINConfig(Config):
     """Dropout rate, before the last dense layer."""
 
 
+@dataclass(frozen=True)
+class GINEConfig(GINConfig):
+    """Settings of GIN with features of edges."""
+
+    edge_channels: int = 1
+    """Width of the features of edges."""
+
+
 class GIN(Model):
     """The graph isomorphism network of Xu et al. 2019, as a baseline on the same complexes.
+
+    With ``edge_channels``, see :class:`GINEConfig`, the features of vertices are projected to
+    ``hidden``, and neighbors send relu(h + W e + c), where e are the features of the edge, as in
+    GINE (Hu et al. 2020).
 
     Args:
         config: The settings.
 
     Shapes:
-        Reads K.x[0], or [x] passed beside K; returns (C, out_channels) for a union of C complexes.
-        Of (n_0, B, F) on one complex it makes (B, out_channels).
+        Reads K.x[0], and K.x[1] with ``edge_channels``, or features passed beside K; returns
+        (C, out_channels) for a union of C complexes. Of (n_0, B, F) on one complex it makes
+        (B, out_channels).
 
     Example:
         >>> from mpsn.nn.models import GIN, GINConfig
@@ -58,16 +73,21 @@ class GIN(Model):
         torch.Size([1, 16])
     """
 
-    max_dim = 0
-
     def __init__(self, config: GINConfig) -> None:
         super().__init__(config)
-        self.in_channels = config.in_channels
-        widths = [config.in_channels] + [config.hidden] * config.layers
+        edges, hidden = config.edge_channels, config.hidden
+        self.in_channels = [config.in_channels, edges] if edges else config.in_channels
+        self.max_dim = 1 if edges else 0
+        self.project = torch.nn.ModuleList(
+            torch.nn.Linear(config.in_channels, hidden, bias=False) for _ in range(self.max_dim)
+        )
+        self.edges = torch.nn.ModuleList(
+            torch.nn.Linear(edges, hidden) for _ in range(config.layers if edges else 0)
+        )
+        widths = [hidden if edges else config.in_channels] + [hidden] * config.layers
         self.convs = torch.nn.ModuleList(
-            GINConv(
-                mlp([n, config.hidden, config.hidden], config.act, config.norm),
-                train_eps=config.train_eps,
+            (GINEConv if edges else GINConv)(
+                mlp([n, hidden, hidden], config.act, config.norm), train_eps=config.train_eps
             )
             for n in widths[:-1]
         )
@@ -84,13 +104,17 @@ class GIN(Model):
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        (h,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, self.readout.last.weight)
+        xs, like = features_of(K, xs, self.max_dim), self.readout.last.weight
+        h, *edge = cochains(K, xs, self.max_dim, self.in_channels, like)
         ends = K.incidence(1).table.T  # (2, n_1)
         edge_index = torch.cat([ends, ends.flip(0)], dim=1)
         h = h.transpose(0, -2)  # (n, F), or (n, B, F) to (B, n, F), the layout of PyG
+        for dense in self.project:
+            h = dense(h)
         layers = []
-        for conv in self.convs:
-            h = conv(h, edge_index)
+        for i, conv in enumerate(self.convs):
+            e = [torch.cat([self.edges[i](x)] * 2).transpose(0, -2) for x in edge]
+            h = conv(h, edge_index, *e)
             layers.append([h.transpose(0, -2)])
         out: Tensor = self.readout(K, jump(layers) if self.config.jump else layers[-1])
         return out
