@@ -44,8 +44,8 @@ def table(
     columns += ["published"] * bool(published) + ["s per run", "runs"]
     said = (
         "Mean ± standard deviation over seeds, which differ in weights and in the order of "
-        "training; at the epoch that is best in validation. Settings were chosen in validation "
-        "only. Seeds are trained in one pass; seconds are those of the pass divided by their "
+        "training; at the epoch that is best in validation. Settings of CIN were chosen in "
+        "validation; the other rows and the numbers of epochs were not compared. Seeds are trained in one pass; seconds are those of the pass divided by their "
         "number."
     )
     return Table(title, columns, lines, [said, *notes])
