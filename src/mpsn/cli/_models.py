@@ -154,7 +154,7 @@ def fit(
     Example: mpsn fit complex.txt --cells labels.csv --attributes ages.csv -o model.mpsn
     """
     both = {"epochs": epochs, "patience": patience}
-    given = {name: value for name, value in both.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
     if cell_labels is not None:
         whole = {"labels": labels, "smiles": smiles, "kernel": kernel is not None, "cv": cv}
         whole |= {"unsafe_pickle": unsafe_pickle}
