@@ -38,6 +38,18 @@ Oriented = Annotated[
         "--oriented", help="With --cells: attributes and numbers change sign with orientation."
     ),
 ]
+Epochs = Annotated[
+    int | None,
+    typer.Option(min=1, help="Largest number of epochs. Defaults to 100; with --cells to 300."),
+]
+Patience = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Epochs without a better loss after which training stops. Defaults to 10; with "
+        "--cells to 50.",
+    ),
+]
 
 
 class CellFiles(NamedTuple):

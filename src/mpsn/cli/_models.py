@@ -18,7 +18,9 @@ from mpsn.cli._cells import (
     CellFiles,
     CellLabels,
     Dim,
+    Epochs,
     Oriented,
+    Patience,
     fit_cells,
     predict_cells,
 )
@@ -98,18 +100,8 @@ def fit(
         ),
     ] = None,
     hidden: Annotated[int, typer.Option(min=1, help="Width of the networks' layers.")] = 32,
-    epochs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Largest number of epochs. Defaults to 100; with --cells to 300."),
-    ] = None,
-    patience: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Epochs without a better loss after which training stops. Defaults to 10; with "
-            "--cells to 50.",
-        ),
-    ] = None,
+    epochs: Epochs = None,
+    patience: Patience = None,
     kernel: Annotated[
         bool | None,
         typer.Option(
