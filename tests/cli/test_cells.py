@@ -138,3 +138,40 @@ def test_other_data_is_refused(mpsn, files, tmp_path):
     code, _, err = mpsn("fit", tmp_path / "a.g6", *options, "--attributes", root / "ages.csv")
     assert code == 2
     assert "a graph file holds its own attributes" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("options", [["--cv", 3], ["--no-kernel"], ["--smiles", "smiles"]])
+def test_options_of_graphs_are_refused(mpsn, files, tmp_path, options):
+    root, _ = files
+    cells = ["--cells", root / "labels.csv", "-o", tmp_path / "m.mpsn"]
+    code, _, err = mpsn("fit", root / "complex.txt", *cells, *options)
+    assert code == 2
+    assert f"without {options[0].replace('no-', '')}: only models of whole graphs" in err
+
+
+def test_options_of_cells_are_refused(mpsn, files, tmp_path):
+    root, _ = files
+    for options in (["--dim", 0], ["--oriented"], ["--attributes", root / "ages.csv"]):
+        code, _, err = mpsn("fit", root, "-o", tmp_path / "m.mpsn", *options)
+        assert code == 2
+        assert f"without {options[0]}: it is for models of cells, with --cells" in err
+    cells = ["--cells", root / "counts.csv", "-o", tmp_path / "m.mpsn"]
+    code, _, err = mpsn("fit", root / "complex.txt", *cells, "--class-weight", "balanced")
+    assert code == 2
+    assert "--class-weight balanced, for classes" in err
+
+
+def test_epochs_default_to_those_of_the_estimator(mpsn, files, tmp_path, monkeypatch):
+    root, _ = files
+    seen = {}
+
+    def fit(self, *_, **__):
+        seen.update(self.get_params())
+        raise package.MPSNError("enough")
+
+    monkeypatch.setattr(package.estimators.CellClassifier, "fit", fit)
+    cells = ["--cells", root / "labels.csv", "-o", tmp_path / "m.mpsn"]
+    mpsn("fit", root / "complex.txt", *cells)
+    assert (seen["epochs"], seen["patience"]) == (300, 50)
+    mpsn("fit", root / "complex.txt", *cells, "--epochs", 7)
+    assert (seen["epochs"], seen["patience"]) == (7, 50)

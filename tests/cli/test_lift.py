@@ -106,3 +106,37 @@ def test_data_that_cannot_be_lifted(text, options, message, mpsn, tmp_path):
     code, _, err = mpsn("lift", path, *options)
     assert code == 2
     assert message in err
+
+
+def test_no_limit_of_the_dimension(mpsn, tmp_path):
+    nx.write_graph6(nx.star_graph(4), tmp_path / "star.g6")
+    np.savetxt(tmp_path / "points.txt", np.zeros((4, 2)))
+    for name, how, counts in (
+        ("star.g6", ["neighborhoods"], [5, 6, 4, 1]),
+        ("points.txt", ["rips", "--set", "radius=1"], [4, 6, 4, 1]),
+    ):
+        _, out, _ = mpsn("lift", tmp_path / name, "--json", "--how", *how)
+        assert json.loads(out)["graphs"][0]["counts"] == counts
+        _, out, _ = mpsn("lift", tmp_path / name, "--json", "--max-dim", 1, "--how", *how)
+        assert json.loads(out)["graphs"][0]["counts"] == counts[:2]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["K.simplices", "--how", "rings"], "with --how hypergraph or none"),
+        (["K.simplices", "--set", "max_dim=1"], "without --set"),
+        (["K.off", "--how", "mesh", "--max-dim", 1], "--how mesh without --max-dim"),
+        (["points.txt", "--how", "rips", "--set", "radius=wide"], "finite radius >= 0, got 'wide'"),
+        (["hexagon", "--how", "motifs", "--set", "patterns=3"], "a list of patterns"),
+    ],
+)
+def test_options_that_do_not_apply_are_refused(mpsn, tmp_path, options, message):
+    (tmp_path / "K.simplices").write_text("a b c\n")
+    (tmp_path / "K.off").write_text("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
+    (tmp_path / "points.txt").write_text("0 0\n1 1\n")
+    file = options[0] if options[0] == "hexagon" else tmp_path / options[0]
+    code, _, err = mpsn("lift", file, *options[1:])
+    assert code == 2
+    assert message in " ".join(err.split())
+    assert err.startswith("error: Expected")

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-import mpsn
 from mpsn import SimplicialComplex, alpha_complex, rips_complex
 from mpsn.errors import ComplexError, GraphError, LeftOut, MissingPackageError, TooLargeError
 from mpsn.lifting import _near, cech_complex, witness_complex
@@ -214,4 +213,29 @@ def test_trees_of_another_form_are_refused():
 def test_without_gudhi(monkeypatch):
     monkeypatch.setitem(sys.modules, "gudhi", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'mpsn\[tda\]'"):
-        mpsn.alpha_complex(cloud(4, 2))
+        alpha_complex(cloud(4, 2))
+
+
+@pytest.mark.parametrize("build", [alpha_complex, cech_complex])
+def test_labels_and_features_follow_the_points_that_are_kept(build):
+    place = torch.tensor([[0.0, 0.0], [0.0, 0.0], [4.0, 0.0], [0.0, 3.0], [0.0, 3.0]])
+    with pytest.warns(LeftOut, match=r"\(2\) at the same places"):
+        K = build(Data(pos=place, y=torch.tensor([7, 7, 8, 9, 9])))
+    assert K.x[0].tolist() == [[0, 0], [4, 0], [0, 3]]
+    assert K.y.tolist() == [7, 8, 9]
+    with pytest.warns(LeftOut):  # the last point is the one left out
+        assert build(torch.tensor([[0.0], [2.0], [2.0]])).x[0].tolist() == [[0], [2]]
+
+
+def test_witnesses_are_no_vertices():
+    cloud = Data(pos=torch.rand(9, 2), y=torch.arange(9))
+    with pytest.warns(LeftOut, match="Labels y"):
+        assert witness_complex(cloud, 3).y is None
+    with pytest.raises(ComplexError, match="landmarks in the 2 dimensions of the points, got 3"):
+        witness_complex(cloud.pos, torch.rand(3, 3))
+
+
+def test_a_radius_is_a_number():
+    for build in (rips_complex, alpha_complex, cech_complex):
+        with pytest.raises(ComplexError, match="finite radius >= 0, got 'wide'"):
+            build(torch.rand(3, 2), "wide")

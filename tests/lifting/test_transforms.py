@@ -13,7 +13,7 @@ from torch_geometric.transforms import Compose, NormalizeScale
 
 from mpsn import MPSNError, rips_complex
 from mpsn.estimators import SimplicialClassifier
-from mpsn.lifting import ToComplex, independence_complex
+from mpsn.lifting import ToComplex, independence_complex, motif_complex
 from mpsn.lifting._named import as_lift
 from mpsn.lifting.transforms import LIFTS
 from mpsn.wl import SWLKernel
@@ -108,3 +108,15 @@ def test_the_guide_lists_every_lift():
     assert {name: cost for name, (_, cost) in found.items()} == {
         name: road.cost for name, road in LIFTS.items()
     }
+
+
+def test_required_options_are_asked_for():
+    with pytest.raises(MPSNError, match=r"option 'patterns' of 'motifs'.*ToComplex\('motifs', pat"):
+        ToComplex("motifs")
+    with pytest.raises(MPSNError, match="option 'landmarks' of 'witness'"):
+        ToComplex("witness", radius=1.0)
+    model = SimplicialClassifier(lift="motifs")
+    with pytest.raises(MPSNError, match="option 'patterns'"):
+        model.fit([nx.path_graph(3), nx.cycle_graph(3)], [0, 1])
+    with pytest.raises(MPSNError, match=r"list of patterns, such as \[3, 4\] for cycles, got 3"):
+        motif_complex(nx.cycle_graph(3), 3)

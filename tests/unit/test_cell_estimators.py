@@ -356,3 +356,13 @@ def test_progress_and_hypergraphs(capsys):
     model.fit(K, {("a", "b", "c"): "left", ("f", "d", "e"): "right"})
     assert "network 1 of 1" in capsys.readouterr().err
     assert set(model.predict(K)) <= {"left", "right"}
+
+
+def test_a_cell_twice_and_several_complexes_are_refused():
+    graph = nx.complete_graph(4)
+    model = CellClassifier(dim=1, epochs=1)
+    with pytest.raises(GraphError, match=r"each cell once in y, got \(0, 1\) and \(1, 0\)"):
+        model.fit(graph, {(0, 1): "a", (0, 2): "b", (1, 0): "b"})
+    model.fit(graph, {(0, 1): "a", (0, 2): "b"})
+    with pytest.raises(GraphError, match="one complex or graph, got several"):
+        model.explain([graph, graph], 0)

@@ -147,3 +147,20 @@ def test_refused():
         SimplexPredictor().fit(mpsn.clique_complex(nx.path_graph(3)))
     with pytest.raises(MPSNError, match="got all of them"):
         SimplexPredictor(**QUICK).fit(mpsn.clique_complex(nx.complete_graph(5)))
+
+
+def test_names_of_any_kind():
+    graph = nx.grid_2d_graph(4, 4)
+    graph.add_edges_from([((i, j), (i + 1, j + 1)) for i in range(3) for j in range(3)])
+    graph = nx.relabel_nodes(graph, {(3, 3): "corner", (3, 2): 7})
+    model = SimplexPredictor(epochs=1).fit(mpsn.clique_complex(graph))
+    found = model.predict_proba([[(0, 0), (0, 1), (1, 1)], [7, "corner", (2, 2)]])
+    number = {name: i for i, name in enumerate(graph)}
+    plain = SimplexPredictor(epochs=1).fit(
+        mpsn.clique_complex(nx.relabel_nodes(graph, number, copy=True))
+    )
+    rows = [[number[0, 0], number[0, 1], number[1, 1]], [number[7], number["corner"], number[2, 2]]]
+    assert np.allclose(found, plain.predict_proba(rows))
+    assert model.predict(np.zeros((0, 3), int)).shape == (0,)
+    with pytest.raises(ComplexError, match="rows of vertices of the complex"):
+        model.predict([[(0, 0), (0, 1), "nobody"]])

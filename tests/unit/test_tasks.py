@@ -281,3 +281,12 @@ def test_sizes_of_rings_are_features():
     assert "ring_size" not in flat.summary()
     squares = [mpsn.ring_complex(graph, 6) for graph in graphs]
     np.testing.assert_allclose(model.predict(squares), model.predict(graphs), rtol=1e-5)
+
+
+def test_a_target_by_its_number_in_words():
+    from mpsn.estimators._tasks import task_number
+
+    assert task_number("1", ("a", "b")) == 1
+    assert task_number("1", ("1", "b")) == 0  # a name comes first
+    with pytest.raises(MPSNError, match="among a, b, or its number, got 2"):
+        task_number("2", ("a", "b"))

@@ -38,6 +38,18 @@ Oriented = Annotated[
         "--oriented", help="With --cells: attributes and numbers change sign with orientation."
     ),
 ]
+Epochs = Annotated[
+    int | None,
+    typer.Option(min=1, help="Largest number of epochs. Defaults to 100; with --cells to 300."),
+]
+Patience = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Epochs without a better loss after which training stops. Defaults to 10; with "
+        "--cells to 50.",
+    ),
+]
 
 
 class CellFiles(NamedTuple):
@@ -62,7 +74,7 @@ def fit_cells(
 ) -> None:
     """Train a model of the cells of one complex, some of which a CSV labels, and save it."""
     from mpsn._io import check_writable
-    from mpsn.cli._labels import find_task
+    from mpsn.cli._labels import check_class_weight, find_task
     from mpsn.estimators import CellClassifier, CellRegressor
     from mpsn.estimators._progress import forget
 
@@ -73,6 +85,7 @@ def fit_cells(
     K = read_one(files.data, files.attributes, max_dim)
     y = [value for _, value in rows if value is not None]
     regress = find_task(y, (), regress)
+    check_class_weight(class_weight, regress)
     settings |= {"dim": dim, "max_dim": max_dim, "verbose": sys.stderr.isatty()}
     model: Any = CellRegressor(**settings)
     if not regress:
@@ -120,8 +133,9 @@ def predict_cells(
             columns[f"probability of {name}"] = [round(p, 6) for p in part]
     else:
         found = model.predict(K).reshape(len(cells), -1)
-        names = ["prediction"] if found.shape[1] == 1 else map("prediction {}".format, range(99))
-        columns |= dict(zip(names, found.T.tolist(), strict=False))
+        several = [f"prediction {i}" for i in range(found.shape[1])]
+        names = ["prediction"] if len(several) == 1 else several
+        columns |= dict(zip(names, found.T.tolist(), strict=True))
     rows = zip(*columns.values(), strict=True)
     target = atomic_write(out, "w", what="predictions") if out else nullcontext(sys.stdout)
     with target as file:

@@ -48,6 +48,12 @@ def find_task(y: list[Any], targets: tuple[str, ...], regress: bool | None) -> b
     return regress
 
 
+def check_class_weight(given: str | None, regress: bool) -> None:
+    """Refuse weights other than balanced ones, and those of numbers."""
+    if given is not None and (regress or given != "balanced"):
+        raise GraphError(f"Expected --class-weight balanced, for classes, got {given!r:.40}.")
+
+
 def describe_task(kind: str, y: list[Any], targets: tuple[str, ...]) -> str:
     """Return in words what is learned."""
     if len(targets) < 2:

@@ -18,12 +18,20 @@ from mpsn.cli._cells import (
     CellFiles,
     CellLabels,
     Dim,
+    Epochs,
     Oriented,
+    Patience,
     fit_cells,
     predict_cells,
 )
-from mpsn.cli._labels import cross_validate, describe_task, find_task, with_labels
-from mpsn.cli._output import AsJson, csv_cell, print_lines, split
+from mpsn.cli._labels import (
+    check_class_weight,
+    cross_validate,
+    describe_task,
+    find_task,
+    with_labels,
+)
+from mpsn.cli._output import AsJson, csv_cell, print_lines, refuse, split
 from mpsn.errors import GraphError, visible
 
 Data = Annotated[
@@ -92,10 +100,8 @@ def fit(
         ),
     ] = None,
     hidden: Annotated[int, typer.Option(min=1, help="Width of the networks' layers.")] = 32,
-    epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 100,
-    patience: Annotated[
-        int, typer.Option(min=1, help="Epochs without a better loss after which training stops.")
-    ] = 10,
+    epochs: Epochs = None,
+    patience: Patience = None,
     kernel: Annotated[
         bool | None,
         typer.Option(
@@ -139,14 +145,21 @@ def fit(
 
     Example: mpsn fit complex.txt --cells labels.csv --attributes ages.csv -o model.mpsn
     """
+    both = {"epochs": epochs, "patience": patience}
+    given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
     if cell_labels is not None:
-        rest: dict[str, Any] = {"hidden": hidden, "epochs": epochs, "patience": patience}
+        whole = {"labels": labels, "smiles": smiles, "kernel": kernel is not None, "cv": cv}
+        whole |= {"unsafe_pickle": unsafe_pickle}
+        refuse("--cells", "only models of whole graphs take it", **whole)
+        rest: dict[str, Any] = {"hidden": hidden, **given}
         rest |= {"lift": lift or "cliques", "max_ring": max_ring or 6, "device": device}
         rest |= {"max_dim": max_dim, "oriented": oriented, "class_weight": class_weight}
         rest |= {"features": _features(split(",".join(features or []))), "random_state": seed}
         files = CellFiles(data, cell_labels, attributes or [], target, dim)
         fit_cells(files, out, regress, as_json, **rest)
         return
+    own = {"dim": dim, "attributes": attributes, "oriented": oriented}
+    refuse("a model of whole graphs", "it is for models of cells, with --cells", **own)
     from mpsn._io import check_writable
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
@@ -161,10 +174,7 @@ def fit(
     regress = find_task(y, found.targets, regress)
     kind = "regression" if regress else "classification"
     cells, longest = ("cliques", 6) if found.table is None else ("rings", 8)
-    if class_weight is not None and (regress or class_weight != "balanced"):
-        raise GraphError(
-            f"Expected --class-weight balanced, for classes, got {class_weight!r:.40}."
-        )
+    check_class_weight(class_weight, regress)
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
     model = (SimplicialRegressor if regress else SimplicialClassifier)(
         features=_features(split(",".join(features or []))),
@@ -172,11 +182,10 @@ def fit(
         max_dim=max_dim,
         max_ring=longest if max_ring is None else max_ring,
         hidden=hidden,
-        epochs=epochs,
-        patience=patience,
         kernel=kernel,
         device=device,
         random_state=seed,
+        **given,
         **settings,
     )
     folds = cross_validate(model, graphs, y, cv) if cv else {}
@@ -282,11 +291,13 @@ def predict(
 
     estimator = load(model)
     if isinstance(estimator, (CellClassifier, CellRegressor)):
+        refuse(model, "it is a model of cells", smiles=smiles, unsafe_pickle=unsafe_pickle)
         predict_cells(estimator, data, attributes or [], out, as_json)
         return
     if not isinstance(estimator, (SimplicialClassifier, SimplicialRegressor)):
         kind = type(estimator).__name__
         raise GraphError(f"Expected a model of graphs or cells, got a {kind} in {model}.")
+    refuse(model, "it is a model of graphs", attributes=attributes)
     found = read_collection(data, smiles=smiles, labeled=False, unsafe_pickle=unsafe_pickle)
     items, table, done = iter(found), found.table, 0
     for column in _columns(estimator):

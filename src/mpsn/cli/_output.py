@@ -29,6 +29,14 @@ def name_types(command: Any) -> None:
             given.metavar = given.metavar or next(words[w] for w in words if w in str(kind))
 
 
+def refuse(what: object, why: str, **options: object) -> None:
+    """Refuse options that do not apply."""
+    names = [name for name, value in options.items() if value is not None and value is not False]
+    given = [f"--{name.replace('_', '-')}" for name in names]
+    if given:
+        raise MPSNError(f"Expected {what} without {' and '.join(given)}: {why}.")
+
+
 @contextmanager
 def drawing(target: Path, quiet: bool = True, what: str = "figure") -> Iterator[None]:
     """Report problems with a picture in one line; say where it is, unless ``quiet``."""

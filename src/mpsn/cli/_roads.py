@@ -30,17 +30,24 @@ def read_for(
     from mpsn.lifting._named import Name, as_lift
     from mpsn.lifting.transforms import LIFTS, ToComplex, options_of
 
-    ToComplex(how)  # raises if there is none of this name
+    known = options_of(how)  # raises if there is none of this name
     given = dict(_option(option) for option in options)
     if how == "hypergraph" or is_simplices(file):
+        if given or how not in ("hypergraph", "cliques"):
+            raise GraphError(
+                f"Expected {file} without --set, and with --how hypergraph or none: it lists the "
+                f"simplices; --max-dim bounds their dimension."
+            )
         return [file], lambda files: [read_complex(path, max_dim=max_dim) for path in files]
     if how in get_args(Name) and not given:
         return read_graphs(file), as_lift(how, max_dim, max_ring)
-    for name in {"patterns", "landmarks"} & set(options_of(how)) - set(given):
+    for name in {"patterns", "landmarks"} & set(known) - set(given):
         raise GraphError(f"Expected --set {name}=... with --how {how}, got none.")
-    settings = {"max_dim": max_dim, "max_ring": max_ring if "rings" in how else None}
-    known = {k: v for k, v in settings.items() if v is not None and k in options_of(how)}
-    lift = ToComplex(how, **{**known, **given})
+    if max_dim is not None and "max_dim" not in known:
+        raise GraphError(f"Expected --how {how} without --max-dim, got {max_dim}.")
+    settings = {"max_ring": max_ring} if how == "rings" else {"max_dim": max_dim}
+    settings |= {"max_ring": max_ring} if how == "cliques+rings" else {}
+    lift = ToComplex(how, **{**{k: v for k, v in settings.items() if k in known}, **given})
     if LIFTS[how].data == "graph":
         return read_graphs(file), as_lift(lift)
     path = Path(file)

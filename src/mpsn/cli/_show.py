@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from mpsn.cli._graphs import graphs_of, print_rows
-from mpsn.cli._output import AsJson, drawing, print_lines, print_table
+from mpsn.cli._output import AsJson, drawing, print_lines, print_table, refuse
 from mpsn.errors import UNREADABLE, GraphError, MPSNError
 
 if TYPE_CHECKING:
@@ -72,21 +72,14 @@ def show(
         check_writable(html, what="a page")
     if path.is_dir():
         others = {"plot": plot, "html": html, "graph": graph, "target": target}
-        _refuse(path, "a folder of runs", **others, max_dim=max_dim)
+        refuse(path, "it is a folder of runs", **others, max_dim=max_dim)
         _show_runs(path, as_json)
     elif path.is_file() and _is_model(path):
-        _refuse(path, "a model", max_dim=max_dim)
+        refuse(path, "it is a model", max_dim=max_dim)
         _show_model(path, graph, target, plot, html, as_json)
     else:
-        _refuse(path, "a graph", graph=graph, target=target, explain=explain or None)
+        refuse(path, "it is a graph", graph=graph, target=target, explain=explain)
         _show_graphs(what, plot, html, max_dim, as_json)
-
-
-def _refuse(path: Path, kind: str, **options: object) -> None:
-    """Refuse options that do not apply."""
-    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
-    if given:
-        raise MPSNError(f"Expected {path} without {' and '.join(given)}: it is {kind}.")
 
 
 def _is_model(path: Path) -> bool:

@@ -142,6 +142,11 @@ class CellModel(BaseEstimator):
         items = [K] if is_one(K) else list(cast("Iterable[object]", K))
         return list(transformed(items, self))
 
+    def _one(self, K: object) -> list[object]:
+        if not is_one(K):
+            raise GraphError("Expected one complex or graph, got several.")
+        return self._items(K)
+
     def _prepare(
         self,
         graphs: Sequence[object],
@@ -220,9 +225,7 @@ class CellModel(BaseEstimator):
 
     def cells(self, K: object) -> list[Cell]:
         """Return the cells of a complex that :meth:`predict` predicts, as tuples of vertices."""
-        if not is_one(K):
-            raise GraphError("Expected one complex or graph, got several.")
-        graphs = self._items(K)
+        graphs = self._one(K)
         return self._names(graphs[0], self._lifted(graphs))
 
     def explain(self, K: object, cell: object, target: object = None) -> Explanation:
@@ -238,7 +241,7 @@ class CellModel(BaseEstimator):
                 predicted, or output 0.
         """
         check_is_fitted(self, "model_")
-        (graph,) = self._items(K)
+        (graph,) = self._one(K)
         data = self._prepare([graph], Notes(), self.features_, self.signs_)[0]
         number = cell if isinstance(cell, (int, np.integer)) else None
         if number is None:

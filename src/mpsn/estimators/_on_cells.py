@@ -54,8 +54,13 @@ def targets_of_cells(y: Any, n: int, dim: int, cells: Any) -> NDArray[Any]:
     """
     if isinstance(y, Mapping):
         found = np.full(n, None, dtype=object)
-        for at, value in zip(find_cell(cells(), list(y)), y.values(), strict=True):
-            found[at] = value
+        places: dict[int, Any] = {}
+        for cell, at in zip(y, find_cell(cells(), list(y)), strict=True):
+            if (first := places.setdefault(at, cell)) is not cell:
+                raise GraphError(
+                    f"Expected each cell once in y, got {first!r:.60} and {cell!r:.60}."
+                )
+            found[at] = y[cell]
         return found
     rows = np.asarray(y.cpu() if isinstance(y, Tensor) else y)
     if rows.dtype.kind == "U" and not isinstance(y, np.ndarray):  # NaN would be a word

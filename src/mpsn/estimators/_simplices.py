@@ -219,9 +219,9 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         try:
             if names is not None:
                 number = {name: i for i, name in enumerate(names)}
-                table = np.asarray(table)
-                flat = [number[name] for name in table.reshape(-1).tolist()]
-                table = np.array(flat, dtype=np.int64).reshape(table.shape)
+                given = table.tolist() if isinstance(table, (Tensor, np.ndarray)) else table
+                rows = [[number[name] for name in row] for row in given]
+                table = rows or np.zeros((0, self.dim + 1), np.int64)
             found = torch.from_numpy(np.asarray(table).astype(np.int64, casting="same_kind"))
         except (KeyError, TypeError, ValueError) as error:
             raise ComplexError(

@@ -78,6 +78,8 @@ def task_number(target: object, names: tuple[str, ...]) -> int:
     """Return the number of a task, given by name or number; 0 by default."""
     if target is None or (isinstance(target, int) and 0 <= target < len(names)):
         return target or 0
+    if isinstance(target, str) and target not in names and target.isdecimal():
+        return task_number(int(target), names)
     if target not in names:
         raise MPSNError(
             f"Expected a target among {', '.join(names):.200}, or its number, got {target!r}."

@@ -57,9 +57,8 @@ def as_transform(lift: Lift, max_dim: int | None = 2, max_ring: int = 6) -> ToCo
     """
     if isinstance(lift, ToComplex) or callable(lift) or lift in get_args(Name):
         return lift if isinstance(lift, ToComplex) else None
-    ToComplex(lift)  # raises if there is none of this name
-    settings = {"max_dim": max_dim, "max_ring": max_ring}
-    return ToComplex(lift, **{k: v for k, v in settings.items() if k in options_of(lift)})
+    settings, known = {"max_dim": max_dim, "max_ring": max_ring}, options_of(lift)
+    return ToComplex(lift, **{k: v for k, v in settings.items() if k in known})
 
 
 def _each(lift: Callable[[Any], Complex], graphs: Sequence[object]) -> ComplexDataset[Any]:

@@ -18,6 +18,7 @@ from mpsn.lifting._shared import Budget, Device, cut
 EDGE_BYTES = 24  # of an edge in a complex
 PAIR_BYTES = 64  # peak memory of the search on the GPU, per pair
 SLACK = 1 + 1e-9  # k-d trees may round otherwise than ``closer``, which decides
+NUMBERS = (int, float, np.number)
 CELLS = 1 << 20  # most cells of a grid along an axis
 
 
@@ -52,6 +53,12 @@ def as_points(points: object, device: Device = None) -> Points:
     if y is not None:
         y = as_tensor(y, "y").to(position.device)
     return Points(position, x, y)
+
+
+def check_radius(radius: object) -> None:
+    """Raise unless a radius is a finite number of at least 0."""
+    if not isinstance(radius, NUMBERS) or not 0 <= radius < math.inf:
+        raise ComplexError(f"Expected a finite radius >= 0, got {radius!r:.40}.")
 
 
 def lengths(position: Tensor, pairs: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes._gudhi import import_gudhi
 from mpsn.errors import ComplexError, LeftOut
-from mpsn.lifting._near import as_points
+from mpsn.lifting._near import as_points, check_radius
 from mpsn.lifting._shared import Device, check_size
 
 
@@ -100,7 +100,7 @@ def witness_complex(
         (8, (1, 1))
     """
     check_size(max_dim, "max_dim", 0, "no bound")
-    _check_radius(radius)
+    check_radius(radius)
     position, _, y = as_points(points, device)
     cloud = position.double().cpu().numpy()
     if isinstance(landmarks, int):
@@ -110,6 +110,18 @@ def witness_complex(
         )
     else:
         chosen = as_points(landmarks).position.double().tolist()
+        if chosen and len(chosen[0]) != position.shape[1]:
+            raise ComplexError(
+                f"Expected landmarks in the {position.shape[1]} dimensions of the points, got "
+                f"{len(chosen[0])}."
+            )
+    if y is not None and len(y) == len(position) > 1:
+        warnings.warn(
+            "Labels y of the points are left out: the vertices are landmarks.",
+            LeftOut,
+            stacklevel=2,
+        )
+        y = None
     builder = import_gudhi().EuclideanWitnessComplex(landmarks=chosen, witnesses=cloud)
     tree = builder.create_simplex_tree(radius**2, -1 if max_dim is None else max_dim)
     return _keep(tree, torch.tensor(chosen, dtype=torch.float64).to(position), y, squared=True)
@@ -120,7 +132,7 @@ def _delaunay(
 ) -> SimplicialComplex:
     check_size(max_dim, "max_dim", 0, "that of the points")
     if radius is not None:
-        _check_radius(radius)
+        check_radius(radius)
     position, x, y = as_points(points, device)
     builder = getattr(import_gudhi(), kind)(points=position.double().cpu().numpy())
     most = math.inf if radius is None else radius**2
@@ -137,13 +149,10 @@ def _delaunay(
 def _keep(tree: Any, x: Tensor, y: Tensor | None, squared: bool = False) -> SimplicialComplex:
     """Return the complex of a tree, with features of its vertices, on their device."""
     K: SimplicialComplex = SimplicialComplex.from_gudhi(tree).to(x.device)
-    if K.vertex_labels is not None:
-        x = x[torch.tensor(K.vertex_labels, device=x.device)]
+    kept = torch.tensor(K.vertex_labels or range(K.num_nodes), dtype=torch.int64, device=x.device)
+    if y is not None and len(y) == len(x) > 1:  # one per point
+        y = y[kept]
+    x = x[kept]
     values = [v if v is None else v.clamp_min(0).sqrt() if squared else v for v in K.x]
     K = K.replace(x=[x, *(v if v is None else v.to(x.dtype) for v in values[1:])])
     return K if y is None else K.replace(y=y)
-
-
-def _check_radius(radius: float) -> None:
-    if not 0 <= radius < math.inf:
-        raise ComplexError(f"Expected a finite radius >= 0, got {radius!r:.40}.")

@@ -55,9 +55,11 @@ def motif_complex(
         >>> mpsn.lifting.motif_complex(house, [5], induced=True)
         CellComplex(dim=1, counts=(5, 6))
     """
+    if not isinstance(patterns, Sequence) or not len(patterns):
+        raise GraphError(
+            f"Expected a list of patterns, such as [3, 4] for cycles, got {patterns!s:.40}."
+        )
     shapes = {shape for pattern in patterns for shape in _shapes(pattern)}
-    if not shapes:
-        raise GraphError("Expected at least one pattern, got none.")
     clean = clean_graphs([graph], device)
     n = clean.graphs[0].num_nodes
     budget = Budget(max_bytes, clean.edges.device, [n, len(clean.edges)])

@@ -1,6 +1,5 @@
 """Vietoris-Rips complexes of points."""
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -11,7 +10,7 @@ from mpsn.complexes._convert import union_of
 from mpsn.complexes._graphs import clean_graphs
 from mpsn.complexes.complex import as_incidences
 from mpsn.errors import ComplexError
-from mpsn.lifting._near import as_points, closer, lengths, nearest, within
+from mpsn.lifting._near import as_points, check_radius, closer, lengths, nearest, within
 from mpsn.lifting._shared import Budget, Device, check_size
 from mpsn.lifting.clique import cliques
 
@@ -57,8 +56,8 @@ def rips_complex(
     check_size(k, "k", 1, "all points within the radius")
     if radius is None and k is None:
         raise ComplexError("Expected a radius or a number k of nearest neighbors, got neither.")
-    if radius is not None and not 0 <= radius < math.inf:
-        raise ComplexError(f"Expected a finite radius >= 0, got {radius!r:.40}.")
+    if radius is not None:
+        check_radius(radius)
     position, x, y = as_points(points, device)
     n = len(position)
     budget = Budget(max_bytes, position.device, [n])

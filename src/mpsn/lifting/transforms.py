@@ -79,17 +79,18 @@ class ToComplex(BaseTransform):
     """
 
     def __init__(self, how: str, **options: Any) -> None:
-        if how not in LIFTS:
-            raise GraphError(
-                f"Expected a lift among {', '.join(LIFTS)}, got {how!r:.60}."
-                f"{did_you_mean(str(how), LIFTS)}"
-            )
         known = options_of(how)
         for name in options:
             if name not in known:
                 raise GraphError(
                     f"Expected options of {how!r} among {', '.join(known)}, got {name!r:.60}."
                     f"{did_you_mean(name, known)}"
+                )
+        for name, option in known.items():
+            if option.default is option.empty and name not in options:
+                raise GraphError(
+                    f"Expected the option {name!r} of {how!r}, got none; pass a transform "
+                    f"ToComplex({how!r}, {name}=...)."
                 )
         self.how, self.options = how, options
 
@@ -107,6 +108,12 @@ class ToComplex(BaseTransform):
         return f"{type(self).__name__}({self.how!r}{options})"
 
 
-def options_of(how: str) -> list[str]:
-    """Return the names of the arguments of a lift, without the data."""
-    return list(inspect.signature(LIFTS[how].lift).parameters)[1:]
+def options_of(how: str) -> dict[str, inspect.Parameter]:
+    """Return the arguments of a lift by name, without the data."""
+    if how not in LIFTS:
+        raise GraphError(
+            f"Expected a lift among {', '.join(LIFTS)}, got {how!r:.60}."
+            f"{did_you_mean(str(how), LIFTS)}"
+        )
+    _, *options = inspect.signature(LIFTS[how].lift).parameters.values()
+    return {option.name: option for option in options}
