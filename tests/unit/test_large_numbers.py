@@ -81,9 +81,7 @@ def test_targets_that_overflow(size):
     json.dumps(large.tolist(), allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    "labels", [[0.5, 1.5] * 2, [0, float("nan")] * 2, [10**30, 0] * 2, [[0, 1], [1, 0]] * 2]
-)
+@pytest.mark.parametrize("labels", [[0.5, 1.5] * 2, [0, float("nan")] * 2, [10**30, 0] * 2])
 def test_classes_that_are_none(labels):
     with pytest.raises(MPSNError, match="targets y that are classes"):
         SimplicialClassifier(**SETTINGS, features="degree").fit(weighted(range(4)), labels)
