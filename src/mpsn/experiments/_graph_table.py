@@ -45,8 +45,8 @@ def table(
     said = (
         "Mean ± standard deviation over seeds, which differ in weights and in the order of "
         "training; at the epoch that is best in validation. Settings of CIN were chosen in "
-        "validation; the other rows and the numbers of epochs were not compared. Seeds are trained in one pass; seconds are those of the pass divided by their "
-        "number."
+        "validation; the other rows and the numbers of epochs were not compared. Seeds are trained "
+        "in one pass; seconds are those of the pass divided by their number."
     )
     return Table(title, columns, lines, [said, *notes])
 
