@@ -69,9 +69,11 @@ def test_the_commands_for_your_own_graphs_work(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_public_name_is_in_the_reference(room):
-    if f"automodule:: mpsn.{room}\n" not in API:
-        for name in importlib.import_module(f"mpsn.{room}").__all__:
-            assert re.search(rf"\bmpsn\.({room}\.)?{name}\b", API), f"add it to docs/api/{room}.md"
+    module = importlib.import_module(f"mpsn.{room}")
+    # Sphinx lists what a module has, so not names that are imported when first used.
+    listed = set(vars(module)) if f"automodule:: mpsn.{room}\n" in API else set()
+    for name in set(module.__all__) - listed:
+        assert re.search(rf"\bmpsn\.({room}\.)?{name}\b", API), f"add it to docs/api/{room}.md"
 
 
 def test_every_room_is_in_the_reference():

@@ -186,7 +186,7 @@ def _print_classes(
     cells: list[tuple[object, ...]] = []
     for row in rows:
         if row["note"]:
-            cells.append((row["test"], VERDICTS[None]))
+            cells.append((row["test"], VERDICTS[None], None, None))
             continue
         large = sorted((c for c in row["classes"] if len(c) > 1), key=len, reverse=True)
         text = "; ".join(" ".join(map(str, members)) for members in large)

@@ -2,12 +2,14 @@
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -61,17 +63,48 @@ def print_table(
     notes: Iterable[str] = (),
     figures: Iterable[Path | None] = (),
 ) -> None:
-    """Print a table, notes below it, and the paths of figures."""
-    table = Table(title=escape(visible(title)), title_justify="left")
-    for i, column in enumerate(columns):
-        table.add_column(escape(visible(column)), overflow="fold", no_wrap=i == 0)
-    for row in rows:
-        table.add_row(*("" if cell is None else escape(visible(cell)) for cell in row))
-    Console().print(table)
+    """Print a table, in parts if it is too wide, notes below it, and the paths of figures."""
+    head = [visible(column) for column in columns]
+    body = [["" if cell is None else visible(cell) for cell in row] for row in rows]
+    console, name = Console(), escape(visible(title))
+    for part, widths in _parts(head, body, console.width):
+        table = Table(title=name, title_justify="left")
+        for i, width in zip(part, widths, strict=True):
+            column = textwrap.fill(head[i], width, break_on_hyphens=False)
+            table.add_column(escape(column), overflow="fold", no_wrap=i == 0)
+        for row in body:
+            table.add_row(*(escape(row[i]) for i in part))
+        console.print(table)
+        name = ""
     for line in notes:
         Console(soft_wrap=True).print(escape(visible(line)), highlight=False)
     for path in filter(None, figures):
         print(f"figure: {visible(path)}")
+
+
+def _parts(
+    head: Sequence[str], body: Sequence[Sequence[str]], space: int
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the columns of each part of a table, and the widths of their headings.
+
+    There is one part unless words would have to be broken. The first column, or the first two if
+    it takes both to name the rows, is in every part.
+    """
+    columns = list(zip(head, *body, strict=True))
+    words = [max(cell_len(w) for text in texts for w in ["-", *text.split()]) for texts in columns]
+    if sum(words) + 3 * len(words) + 1 <= space:
+        yield list(range(len(head))), [max(1, cell_len(text)) for text in head]
+        return
+    cells = [max(map(cell_len, texts[1:]), default=0) for texts in columns]
+    widths = [max(word, min(36, cell)) for word, cell in zip(words, cells, strict=True)]
+    keys = [0] if len({row[0] for row in body}) == len(body) else [0, 1][: len(head)]
+    part = list(keys)
+    for i in range(len(keys), len(head)):
+        if len(part) > len(keys) and sum(widths[j] + 3 for j in [*part, i]) + 1 > space:
+            yield part, [widths[j] for j in part]
+            part = list(keys)
+        part.append(i)
+    yield part, [widths[j] for j in part]
 
 
 def print_error(error: object) -> None:

@@ -146,17 +146,17 @@ def _extract(K: C, rows: Rows) -> C:
 class SubcomplexLoader(DataLoader[Any]):
     """Load the neighborhoods of cells of one large complex, batch after batch.
 
-    Each batch is a :class:`Part`: the subcomplex on which ``hops`` layers have the same outputs on
-    the batch's cells as on the whole complex.
+    Each batch is a :class:`~mpsn.complexes.Part`: the subcomplex on which ``hops`` layers have the
+    same outputs on the batch's cells as on the whole complex.
 
     Args:
         K: The complex, in main memory.
         cells: Numbers of cells, to be divided into batches; or a list of batches, such as that of
-            :func:`partition`.
+            :func:`~mpsn.complexes.partition`.
         dim: The dimension of the cells.
         hops: Number of layers of the network.
         batch_size: Number of cells in a batch. Defaults to 1024.
-        upper, lower, fan_out: Which neighbors are needed; see :func:`neighborhood`.
+        upper, lower, fan_out: Which neighbors are needed; see :func:`~mpsn.complexes.neighborhood`.
         **options: Of PyTorch's ``DataLoader``: ``shuffle``, ``num_workers``, ``pin_memory``, ...
 
     Example:

@@ -60,7 +60,7 @@ class Explanation:
 
     @property
     def unit(self) -> str:
-        """What contributions are parts of: a number or a probability."""
+        """Whether contributions are parts of a number or of a probability."""
         return "number" if self.margin is None else "probability"
 
     @property
@@ -100,7 +100,7 @@ class Explanation:
         Below are the prediction and the scale. Notebooks show explanations of molecules this way.
 
         Returns:
-            The content of a file: SVG, or PNG.
+            The content of a file, SVG or PNG.
         """
         if self.molecule is None:
             raise MPSNError(
