@@ -100,6 +100,8 @@ def test_changed_records_end_in_no_traceback(tmp_path, name, monkeypatch):
     monkeypatch.setattr(f"mpsn.experiments._{name}.EXPERIMENT", replace(find(name), read=refuse))
     rng = random.Random(0)
     paths = sorted((RESULTS / name).glob("*/*.json"))
+    if len(paths) < 2:
+        pytest.skip(f"{len(paths)} records of {name} so far")
     good = paths.pop(rng.randrange(len(paths)))
     kept = tmp_path / name / good.parent.name / good.name
     read = 0

@@ -70,5 +70,6 @@ def figures(
             if "val" in run.curve:
                 ax.plot(run.curve["val"], color=f"C{i}", label=label, lw=1)
     ax.set(xlabel="epoch", ylabel=f"{metric} in validation", yscale="log")
-    ax.legend(frameon=False)
+    if ax.lines:
+        ax.legend(frameon=False)
     return {name: figure}

@@ -92,6 +92,8 @@ def _cell(runs: list[Run], part: str, task: str) -> str:
     shown = []
     for measure in ("balanced", "mcc"):
         values = _values(runs, f"{part}_{task}_{measure}")
+        if not values:  # an incomplete record
+            return "-"
         spread = stdev(values) if len(values) > 1 else 0.0
         shown.append(f"{fmean(values):.3f}" + f" ± {spread:.3f}" * (spread >= 0.0005))
     return " / ".join(shown)
