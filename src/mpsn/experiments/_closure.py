@@ -86,8 +86,8 @@ def jobs(row: str, config: ClosureConfig, seeds: tuple[int, ...]) -> list[Job]:
 
 
 def steps(job: Job) -> int:
-    """Return the number of runs."""
-    return len(job.seeds) * len(job.folds)
+    """Return the number of epochs of all runs."""
+    return len(job.seeds) * len(job.folds) * int(job.config.network.epochs)
 
 
 def read(name: str, folder: Path | None) -> Any:
@@ -105,7 +105,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
             else:
                 split = temporal_split(resources.data)
             runs.append(Run(seed, fold, evaluate(job.config, split, seed + fold, resources)))
-            resources.tick(1)
+            resources.tick(job.config.network.epochs)
     return runs
 
 

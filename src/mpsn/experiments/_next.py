@@ -68,8 +68,8 @@ def jobs(row: str, config: NextConfig, seeds: tuple[int, ...]) -> list[Job]:
 
 
 def steps(job: Job) -> int:
-    """Return the number of runs."""
-    return len(job.seeds) * len(job.folds)
+    """Return the number of epochs of all runs."""
+    return len(job.seeds) * len(job.folds) * int(job.config.training.epochs)
 
 
 def read(source: str, folder: Path | None) -> NextNodes:
@@ -110,7 +110,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
                 for name, scores in found.items()
             }
             runs.append(Run(seed, fold, dict(hits)))
-            resources.tick(1)
+            resources.tick(config.training.epochs)
     return runs
 
 
