@@ -41,7 +41,7 @@ def test_rules_by_brute_force(known):
     found = {name: rule(known) for name, rule in coauthor.rules().items()}
     least, most = bounds(known)
     known_cells = [(j, c, float(known.values[j][n])) for j, n, c in every if known.mask[j][n]]
-    for k, i, cell in every[::7]:
+    for k, i, cell in every[::41]:
         median = float(known.values[k][known.mask[k]].median())
         above = [v for _, c, v in known_cells if c >= cell]
         below = [v for _, c, v in known_cells if c <= cell]

@@ -145,7 +145,7 @@ def test_one_pass_is_one_by_one(molecules, kind, average):
     assert not torch.equal(each[0][0].val, each[0][1].val)
 
 
-@pytest.mark.parametrize("metric", ["mae", "rmse", "auc"])
+@pytest.mark.parametrize("metric", ["mae", "auc"])
 def test_it_learns(molecules, metric):
     """The loss falls, and in validation the network is far better than the mean."""
     y = molecules.y if metric != "auc" else (molecules.y > 8).float()
@@ -277,16 +277,6 @@ def test_broken_splits_are_refused(folder, tmp_path, file, text, said):
     name, source = ("molhiv", "") if "hiv" in file else ("counting", "rings")
     with pytest.raises(FileError, match=said):
         find(name).read(source, tmp_path)
-
-
-@needs_data
-@pytest.mark.slow
-def test_the_split_of_molhiv():
-    """The positives of OGB's parts; of 41 127 molecules RDKit may refuse a few."""
-    with pytest.warns(mpsn.errors.LeftOut):
-        data = find("molhiv").read("", None)
-    assert [int(data.y[part].sum()) for part in data.parts] == [1232, 81, 130]
-    assert 41100 < len(data.complexes) < 41127
 
 
 def test_limits(molecules):

@@ -90,7 +90,7 @@ def test_walks_that_go_on_straight_are_learned(made):
     job = Job("oriented", config, "", (0,), (0, 1))
     resources = Resources(torch.device("cpu"), data, ticks.append)
     runs = experiment.work(job, resources)
-    assert sum(ticks) == experiment.steps(job) == 2
+    assert sum(ticks) == experiment.steps(job) == 2 * 25
     assert all(run.metrics["forward"] > 60 for run in runs)
     assert runs == experiment.work(job, resources)
 

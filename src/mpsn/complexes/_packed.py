@@ -150,9 +150,9 @@ class ComplexDataset(Sequence[C]):
             chunk: Number of complexes held in memory. Defaults to 1024.
 
         Example:
-            >>> cycles = (mpsn.clique_complex(nx.cycle_graph(n)) for n in range(3, 1000))
+            >>> cycles = (mpsn.clique_complex(nx.cycle_graph(n)) for n in range(3, 100))
             >>> mpsn.ComplexDataset.write(tmp_path / "cycles.npz", cycles)
-            ComplexDataset(997 complexes, counts=(499497, 499497, 1))
+            ComplexDataset(97 complexes, counts=(4947, 4947, 1))
         """
         write_union(path, complexes, chunk)
         return cls.open(path)
