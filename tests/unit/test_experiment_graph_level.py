@@ -1,6 +1,5 @@
 """Experiments on whole complexes: counts, splits, metrics, training, packed files, records."""
 
-import os
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, permutations
@@ -29,7 +28,6 @@ EXPERIMENTS = ("zinc", "molhiv", "moleculenet", "counting")
 RINGS = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "c1ccccc1", "C1CCCCCC1"]
 SMILES = [f"{'C' * n}{ring}{end}" for n in range(5) for ring in RINGS for end in ("", "O", "C=O")]
 FREQUENT = [f"{'C' * i}{ring}O" for k, ring in enumerate(RINGS) for i in range(20 >> k)]
-needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="set MPSN_DATA")
 
 
 def brute_force(graph):
