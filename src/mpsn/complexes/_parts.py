@@ -103,17 +103,22 @@ def restrict(K: C, kept: Sequence[Tensor]) -> tuple[C, tuple[Incidence, ...]]:
     """
     rows = [mask.nonzero()[:, 0] for mask in kept]
     ends = [nnf.pad(mask.cumsum(0), (1, 0)) for mask in kept]  # new index of each kept cell
-    incidences = []
-    for k in range(1, K.dim + 1):
-        B = select(K.incidence(k), rows[k], len(rows[k - 1]))
-        face = ends[k - 1][B.face]
-        incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, B.sign))
-    y, y_ptr = K._y, K._y_ptr
-    ptr = [end[offsets] for end, offsets in zip(ends, K._ptr, strict=True)]
-    if y is not None and len(y) == K.num_nodes > K.num_complexes:  # one row per vertex
-        y, y_ptr = y[rows[0]], ptr[0]
     maps = [
         Incidence._trusted(torch.arange(len(row), device=K.device), len(row), None, end)
         for row, end in zip(rows, ends, strict=True)
     ]
-    return rebuild(K, incidences, ptr, rows, y, y_ptr), tuple(maps)
+    return extract(K, rows), tuple(maps)
+
+
+def extract(K: C, rows: Sequence[Tensor]) -> C:
+    """Return the subcomplex of cells, by ascending numbers per dimension, closed under faces."""
+    incidences = []
+    for k in range(1, len(rows)):
+        B = select(K.incidence(k), rows[k], len(rows[k - 1]))
+        face = torch.searchsorted(rows[k - 1], B.face)
+        incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, B.sign))
+    ptr = [torch.searchsorted(at, ends) for at, ends in zip(rows, K._ptr, strict=True)]
+    y, y_ptr = K._y, K._y_ptr
+    if y is not None and len(y) == K.num_nodes > K.num_complexes:  # one row per vertex
+        y, y_ptr = y[rows[0]], ptr[0]
+    return rebuild(K, incidences, ptr, rows, y, y_ptr)

@@ -9,9 +9,10 @@ import torch.nn.functional as nnf
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from mpsn.complexes._batching import rebuild, select
+from mpsn.complexes._batching import select
 from mpsn.complexes._bridges import package
 from mpsn.complexes._checks import as_int, as_tensor, check_by_dimension
+from mpsn.complexes._parts import extract
 from mpsn.complexes._sparse import ranges
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Incidence
@@ -84,7 +85,7 @@ def neighborhood(
         rows = _closure(K, wider)
     rows = _closure(K, rows)
     found = {k: torch.searchsorted(rows[k], at) for k, at in seeds.items()}
-    return Part(_extract(K, rows), tuple(rows), found)
+    return Part(extract(K, rows), tuple(rows), found)
 
 
 def _as_rows(K: Complex, k: int, given: object) -> Tensor:
@@ -127,20 +128,6 @@ def _cofaces(
     if B.width is not None:
         return _join(entry // B.width)
     return _join(torch.searchsorted(B.offsets, entry, right=True) - 1)
-
-
-def _extract(K: C, rows: Rows) -> C:
-    """Return the subcomplex of some cells, which include all their faces."""
-    incidences = []
-    for k in range(1, len(rows)):
-        B = select(K.incidence(k), rows[k], len(rows[k - 1]))
-        face = torch.searchsorted(rows[k - 1], B.face)
-        incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, B.sign))
-    ptr = [torch.searchsorted(at, ends) for at, ends in zip(rows, K._ptr, strict=True)]
-    y, y_ptr = K._y, K._y_ptr
-    if y is not None and len(y) == K.num_nodes > K.num_complexes:  # one row per vertex
-        y, y_ptr = y[rows[0]], ptr[0]
-    return rebuild(K, incidences, ptr, rows, y, y_ptr)
 
 
 class SubcomplexLoader(DataLoader[Any]):
