@@ -40,7 +40,7 @@ def test_faults_are_found(tmp_path, monkeypatch, fault):
         if fault == "refused":
             raise MPSNError("Expected another file.")
         if fault == "memory":
-            return len(b"x" * (64 << 20))  # more than malloc reuses
+            return len(b"x" * (256 << 20))  # more than malloc reuses
         if fault == "hang":
             return sum(range(10**6))
         return "changed" if fault == "wrong" else "same"
