@@ -84,10 +84,12 @@ def molecules(
     target: str,
     split: Callable[[Table, Path], Sequence[str]],
     folder: Path | None,
+    max_ring: int,
 ) -> GraphData:
     """Read the molecules DIR/NAME.csv, or what :meth:`GraphData.save` wrote to DIR/NAME.npz.
 
-    ``split`` returns, from the table and its path, the part of each row: train, val or test.
+    ``split`` returns, from the table and its path, the part of each row: train, val or test. Rings
+    of up to ``max_ring`` atoms become cells.
     """
     packed, path = (at_hand(f"{name}.{end}", folder) for end in ("npz", "csv"))
     if packed is not None:
@@ -100,7 +102,7 @@ def molecules(
     table = read_table(path)
     numbers = {part: i for i, part in enumerate(PARTS)}
     parts = torch.tensor([numbers[part] for part in split(table, path)])
-    found = read_molecules(path, y=target)
+    found = read_molecules(path, y=target, max_ring=max_ring)
     assert found.data.y is not None
     rows = torch.tensor(found.rows)
     smiles = [table.molecules[row] for row in found.rows]

@@ -9,6 +9,7 @@ from mpsn.experiments._graph_data import GraphData, molecules
 from mpsn.experiments._graph_level import GraphLevelConfig, measured, steps, work
 from mpsn.experiments._graph_table import figures, table
 
+MAX_RING = 6  # larger ones are many in fused rings, and rare elsewhere
 SETS = {  # file and target
     "ESOL": ("molecules/ESOL_delaney-processed", "measured log solubility in mols per litre"),
     "FreeSolv": ("molecules/FreeSolv_SAMPL", "expt"),
@@ -28,7 +29,9 @@ def jobs(row: str, config: GraphLevelConfig, seeds: tuple[int, ...]) -> list[Job
 def read(name: str, folder: Path | None) -> GraphData:
     """Read the molecules of a data set."""
     file, target = SETS[name]
-    return molecules(file, target, lambda table, path: scaffold_split(table.molecules), folder)
+    return molecules(
+        file, target, lambda table, path: scaffold_split(table.molecules), folder, MAX_RING
+    )
 
 
 EXPERIMENT = Experiment(

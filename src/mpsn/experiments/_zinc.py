@@ -24,7 +24,7 @@ NOTES = [
 
 def read(name: str, folder: Path | None) -> GraphData:
     """Read the molecules."""
-    return molecules("zinc/zinc12k", "y", lambda table, path: table.column("split"), folder)
+    return molecules("zinc/zinc12k", "y", lambda table, path: table.column("split"), folder, 18)
 
 
 EXPERIMENT = Experiment(
