@@ -24,6 +24,7 @@ from mpsn.experiments._tu import EXPERIMENT, TUConfig
 from mpsn.experiments._tu_kernels import KernelConfig, gram
 from mpsn.experiments._tu_table import (
     QUOTED,
+    Score,
     chosen,
     honest_protocol,
     paper_protocol,
@@ -32,7 +33,7 @@ from mpsn.experiments._tu_table import (
     table,
 )
 from mpsn.experiments._tu_training import Settings, Trained
-from mpsn.nn.models import GINConfig, SINConfig
+from mpsn.nn.models import GINConfig, HierarchicalConfig, SINConfig
 from mpsn.training._config import ConfigError, build
 from tu_files import members, reddit_like, write_zip
 
@@ -218,10 +219,34 @@ def test_protocols_by_the_definition():
         means = [sum(c[e] for c in curves) / 10 for e in range(7)]
         at = [100 * c[means.index(max(means))] for c in curves]
         best.append((np.mean(at), np.std(at)))
-    assert paper_protocol(runs) == pytest.approx(np.mean(best, axis=0))
+    found = paper_protocol(runs)
+    assert found[:2] == pytest.approx(np.mean(best, axis=0))
+    assert found.seeds == pytest.approx([mean for mean, _ in best])
     ends = [[100 * r.metrics["honest"] for r in runs if r.seed == s] for s in (0, 1)]
-    assert honest_protocol(runs) == pytest.approx((np.mean(ends), np.std(ends, axis=1).mean()))
+    honest = honest_protocol(runs)
+    assert honest[:2] == pytest.approx((np.mean(ends), np.std(ends, axis=1).mean()))
+    assert honest.folds == pytest.approx(np.mean(ends, axis=0))
     assert honest_protocol(runs).mean < paper_protocol(made(range(1))).mean
+
+
+def test_spread_over_seeds_and_standard_errors_of_differences():
+    """Two seeds and two folds, by hand."""
+    one, two = Score.of(np.array([[70.0, 74], [72, 76]])), Score.of(np.array([[70.0, 72]]))
+    assert str(two) == "71.0 ± 1.0"  # one seed has no spread
+    assert str(one) == f"73.0 ± 2.0 (± {2**0.5:.1f})"  # seeds of mean 72 and 74
+    assert one.minus(two) == "+2.0 ± 1.0"  # by folds 71 - 70 and 75 - 72: 1 and 3
+    assert one.minus(Score.of(np.array([[70.0]]))) == "+3.0"
+    records = [record("sin", SMALL, made(range(2), (0, 1, 2)))]
+    assert table(records).rows[0][4] == "3"
+
+
+def test_only_sin_and_gin_have_several_seeds():
+    def seeds(config):
+        return EXPERIMENT.jobs("row", config, (0, 1, 2))[0].seeds
+
+    assert EXPERIMENT.seeds == 3
+    assert seeds(SMALL) == seeds(replace(SMALL, sin=None, gin=GINConfig())) == (0, 1, 2)
+    assert seeds(KERNEL) == seeds(replace(SMALL, sin=HierarchicalConfig())) == (0,)
 
 
 def record(row, config, runs):
@@ -244,8 +269,8 @@ def test_the_table_shows_ours_beside_what_is_quoted():
     lines = [line[:2] for line in found.rows]
     assert lines[0] == ["NCI1", "SWL kernel"]
     assert ["REDDIT-BINARY", "SIN"] in lines
-    assert ["NCI1", "RWK (quoted)", "> 3 days", ""] in found.rows
-    assert ["REDDIT-BINARY", "SIN (quoted)", "92.2 ± 1.0", ""] in found.rows
+    assert ["NCI1", "RWK (quoted)", "> 3 days", "", ""] in found.rows
+    assert ["REDDIT-BINARY", "SIN (quoted)", "92.2 ± 1.0", "", ""] in found.rows
     assert ["REDDIT-BINARY", "GSN (quoted)"] not in lines
     notes = "\n".join(found.notes)
     assert "of sin-mean and sin-sum the first is shown; its validation accuracy is 80.0" in notes
