@@ -19,7 +19,7 @@ from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig
 from mpsn.training._config import ConfigError
 from mpsn.training._splits import hold_out
 
-Model = Literal["sin", "hierarchical", "gin", "swl-kernel", "wl-kernel"]
+Model = Literal["sin", "agnostic", "hierarchical", "gin", "swl-kernel", "wl-kernel"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ class TUConfig:
             return f"{self.kernel.test}-kernel"  # type: ignore[return-value]
         if isinstance(self.sin, HierarchicalConfig):
             return "hierarchical"
-        return "sin" if self.sin else "gin"
+        if self.sin:
+            return "sin" if self.sin.max_dim else "agnostic"  # vertices alone see no structure
+        return "gin"
 
     def quick(self) -> Self:
         """Return a small version: one fold; two epochs of a small network, or few kernels."""
@@ -191,8 +193,11 @@ def _train(
     for seed in job.seeds:
         for fold in job.folds:
             train, test = folds.train[fold], folds.test[fold]
-            stay, val = hold_out(strata(data.y[train]))
-            held.append(Split(train[stay], train[val], test))
+            if folds.val:
+                held.append(Split(train, folds.val[fold], test))
+            else:
+                stay, val = hold_out(strata(data.y[train]))
+                held.append(Split(train[stay], train[val], test))
             whole.append(Split(train, train[:0], test))
             seeds.append(seed * FOLDS + fold)
     splits = held + whole * config.whole
