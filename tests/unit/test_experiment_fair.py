@@ -70,9 +70,7 @@ def test_networks_are_trained_selected_and_tested_on_the_given_parts(data, monke
         expected = [inner["train"], inner["validation"], fold["test"]]
         assert [part.tolist() for part in split] == expected
     assert runs[0].metrics["honest"] == 0.9  # the first of the best validation epochs
-    assert runs[0].metrics["imbalance"] == pytest.approx(
-        20
-    )  # five graphs to validate, of 5 classes
+    assert runs[0].metrics["imbalance"] == pytest.approx(20)  # five to validate, of 5 classes
     EXPERIMENT.check(Record(job, runs, 1.0, 1, {}))
     lacking = [replace(run, metrics={"honest": 0.9}) for run in runs]
     with pytest.raises(FileError, match="a run without val"):

@@ -92,6 +92,16 @@ CATALOG = {
         """,
         ("dataset", "Comma-separated data sets such as IMDB-BINARY. Defaults to all."),
     ),
+    "imdb": Entry(
+        """Study why SIN trails GIN on the IMDB data sets: one change at a time.
+
+        Trains variants of SIN and GIN (width, depth, readout, normalization, features, dropout,
+        aggregation) inside the training parts of the folds, and prints their accuracies there, and
+        paired differences to GIN with standard errors.
+
+        Example: mpsn reproduce imdb --model gin,sin,sin-small --device cuda --data DIR
+        """
+    ),
     "shapes": Entry(
         """Classify point clouds on a sphere, torus, Klein bottle and double torus.
 

@@ -38,11 +38,11 @@ NOTES = [
     "Test accuracy in percent, mean ± standard deviation over the folds, averaged over the seeds; "
     "where there are several, in parentheses the standard deviation of the seeds' means. Epoch and "
     "settings of each fold and seed are those with the best accuracy on its validation part.",
-    "Structure-agnostic: a perceptron on each vertex, the sum over vertices, and a perceptron; edges "
-    "are not used.",
+    "Structure-agnostic: a perceptron on each vertex, the sum over vertices, and a perceptron; "
+    "edges are not used.",
     "Published figures are those of Errica et al., who search larger grids and use the degree of a "
-    "vertex as its feature on IMDB and REDDIT. Here vertices of IMDB have one-hot degrees, those of "
-    "REDDIT-BINARY the constant 1.",
+    "vertex as its feature on IMDB and REDDIT. Here vertices of IMDB have one-hot degrees, those "
+    "of REDDIT-BINARY the constant 1.",
 ]
 
 
