@@ -25,6 +25,7 @@ from mpsn.experiments._tu_kernels import KernelConfig, gram
 from mpsn.experiments._tu_table import (
     QUOTED,
     Score,
+    at_the_end,
     chosen,
     honest_protocol,
     paper_protocol,
@@ -204,7 +205,7 @@ def made(folds, seeds=(0,), val=0.5):
             seed,
             fold,
             {"honest": rng.random(), "val": val, "given": 1.0, "untested": 3, "chosen": 0},
-            {"test": rng.random(7).tolist()},
+            {"test": rng.random(7).tolist(), "val_test": rng.random(10).tolist()},
         )
         for seed in seeds
         for fold in folds
@@ -226,6 +227,8 @@ def test_protocols_by_the_definition():
     honest = honest_protocol(runs)
     assert honest[:2] == pytest.approx((np.mean(ends), np.std(ends, axis=1).mean()))
     assert honest.folds == pytest.approx(np.mean(ends, axis=0))
+    ends = [np.mean([r.curve["val_test"][8:] for r in runs if r.seed == s]) for s in (0, 1)]
+    assert at_the_end(runs).seeds == pytest.approx(100 * np.array(ends))  # two of ten epochs
     assert honest_protocol(runs).mean < paper_protocol(made(range(1))).mean
 
 
