@@ -26,7 +26,7 @@ from mpsn.training._config import ConfigError
 from mpsn.training._splits import hold_out
 from mpsn.wl import swl
 
-EPOCHS = 50
+EPOCHS = 30
 
 
 def _paper() -> dict[str, Settings]:
