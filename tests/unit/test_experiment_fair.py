@@ -61,7 +61,7 @@ def test_networks_are_trained_selected_and_tested_on_the_given_parts(data, monke
         return [Trained(None, {"val": [0.2, 0.4, 0.4], "test": [0.1, 0.9, 0.5]}) for _ in splits]
 
     monkeypatch.setattr(tu, "train_folds", fake)
-    (job,) = EXPERIMENT.jobs("row", SMALL, (0, 1))
+    job = replace(EXPERIMENT.jobs("row", SMALL, (0,))[0], seeds=(0, 1))
     resources = Resources(torch.device("cpu"), EXPERIMENT.read(NAME, data), lambda n: None)
     runs = EXPERIMENT.work(job, resources)
     given = json.loads((data / f"fair_splits/{NAME}_splits.json").read_text())

@@ -116,12 +116,16 @@ def test_each_cell_is_normalized_over_its_features():
     assert any(isinstance(p, torch.nn.BatchNorm1d) for p in network(SIN, "sum", "batch").modules())
 
 
-@pytest.mark.parametrize("variant", [("mean", "batch"), ("sqrt", "layer")])
-def test_variants_train_side_by_side_as_alone(data, variant):
+@pytest.mark.parametrize(
+    ("variant", "max_dim"), [(("mean", "batch"), 2), (("sqrt", "layer"), 2), (("sum", "batch"), 0)]
+)
+def test_variants_train_side_by_side_as_alone(data, variant, max_dim):
     """With padding, as on a GPU, and without."""
     sets, folds = EXPERIMENT.read(NAME, data)
     splits = [split(sets.y, folds, fold, 0) for fold in range(2)]
-    config = replace(SIN, in_channels=sets.num_features, out_channels=2, act="relu")
+    config = replace(
+        SIN, in_channels=sets.num_features, out_channels=2, act="relu", max_dim=max_dim
+    )
     found = [
         train_folds(
             mpsn.ComplexDataset(sets.complexes.union),
@@ -147,7 +151,9 @@ def test_metrics_of_networks(data, monkeypatch):
         return [(build(0), curve)] * len(splits)
 
     monkeypatch.setattr(imdb, "train_folds", fake)
-    (job,) = EXPERIMENT.jobs("row", IMDBConfig(sin=SIN, train=SMALL, folds=2), (0, 2))
+    config = IMDBConfig(sin=SIN, train=SMALL, folds=2)
+    assert [job.seeds for job in EXPERIMENT.jobs("row", config, (0, 2))] == [(0,), (2,)]
+    (job,) = EXPERIMENT.jobs("row", replace(config, sin=replace(SIN, layers=1)), (0, 2))
     runs = EXPERIMENT.work(job, resources(data))
     assert [(run.seed, run.fold) for run in runs] == [(0, 0), (0, 1), (2, 0), (2, 1)]
     assert seen[-1] == [0, 1, 20, 21]

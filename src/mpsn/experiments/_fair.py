@@ -64,11 +64,6 @@ def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, tu.TUCon
     }
 
 
-def jobs(row: str, config: tu.TUConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return the jobs of a row as `mpsn reproduce tu` does, all with as many seeds."""
-    return [replace(job, seeds=seeds) for job in tu.jobs(row, config, seeds)]
-
-
 def read(name: str, folder: Path | None) -> tuple[TUDataset, Folds]:
     """Read a data set and its splits."""
     data = TU(name, folder)
@@ -147,7 +142,6 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
 EXPERIMENT = replace(
     tu.EXPERIMENT,
     name="fair",
-    jobs=jobs,
     read=read,
     work=work,
     table=table,

@@ -82,8 +82,14 @@ class IMDBConfig:
 
 
 def jobs(row: str, config: IMDBConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return one job per data set, with all seeds and folds in one pass."""
-    return [Job(row, config, name, seeds, tuple(range(config.folds))) for name in config.train]
+    """Return one job per data set, with all seeds and folds in one pass.
+
+    Networks of several layers on triangles have one for each seed, as they need the most memory.
+    """
+    large = config.sin is not None and config.sin.max_dim > 1 and config.sin.layers > 1
+    passes = [(seed,) for seed in seeds] if large else [seeds]
+    folds = tuple(range(config.folds))
+    return [Job(row, config, name, some, folds) for name in config.train for some in passes]
 
 
 def steps(job: Job) -> int:

@@ -102,18 +102,22 @@ def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, TUConfig
 
 
 def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return one job for a network, all seeds and folds in one pass; for a kernel one per fold.
+    """Return the jobs of a row: networks of all folds in one pass, kernels one per fold.
 
-    A network that pools is trained alone, so it is one job per fold, too. On the Reddit sets, where
-    a pass takes minutes, it is two jobs, so that a killed run loses less. Only SIN and GIN have
-    several seeds; in kernels nothing is random.
+    SIN has one job per seed, as memory grows with the number of networks; other networks that are
+    trained side by side have one for all seeds. A network that pools is trained alone, so it is one
+    job per fold. On the Reddit sets, where a pass takes minutes, it is two jobs, so that a killed
+    run loses less. Only SIN, GIN and the structure-agnostic baseline have several seeds; in kernels
+    nothing is random.
     """
-    seeds = seeds if config.model in ("sin", "gin") else seeds[:1]
+    passes = [seeds[:1]]
+    if config.model in ("sin", "gin", "agnostic"):
+        passes = [(seed,) for seed in seeds] if config.model == "sin" else [seeds]
     alone = config.kernel or config.model == "hierarchical"
     most = 1 if alone else FOLDS // 2 if config.dataset.startswith("REDDIT") else FOLDS
     folds = range(config.folds)
     parts = [tuple(folds[at : at + most]) for at in range(0, len(folds), most)]
-    return [Job(row, config, config.dataset, seeds, part) for part in parts]
+    return [Job(row, config, config.dataset, some, part) for some in passes for part in parts]
 
 
 def steps(job: Job) -> int:
