@@ -24,6 +24,8 @@ from mpsn.experiments._tu import EXPERIMENT, TUConfig
 from mpsn.experiments._tu_kernels import KernelConfig, gram
 from mpsn.experiments._tu_table import (
     QUOTED,
+    Score,
+    at_the_end,
     chosen,
     honest_protocol,
     paper_protocol,
@@ -32,7 +34,7 @@ from mpsn.experiments._tu_table import (
     table,
 )
 from mpsn.experiments._tu_training import Settings, Trained
-from mpsn.nn.models import GINConfig, SINConfig
+from mpsn.nn.models import GINConfig, HierarchicalConfig, SINConfig
 from mpsn.training._config import ConfigError, build
 from tu_files import members, reddit_like, write_zip
 
@@ -125,7 +127,7 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
         return [Trained(None, {**test, "val": [0.2, 0.4, 0.4]}) for _ in splits]
 
     monkeypatch.setattr(tu, "train_folds", fake)
-    job = EXPERIMENT.jobs("row", SMALL, (0, 3))[0]
+    job = replace(EXPERIMENT.jobs("row", SMALL, (0,))[0], seeds=(0, 3))
     ticks = []
     runs = EXPERIMENT.work(job, resources(data, ticks.append))
     assert sum(ticks) == EXPERIMENT.steps(job)
@@ -203,7 +205,7 @@ def made(folds, seeds=(0,), val=0.5):
             seed,
             fold,
             {"honest": rng.random(), "val": val, "given": 1.0, "untested": 3, "chosen": 0},
-            {"test": rng.random(7).tolist()},
+            {"test": rng.random(7).tolist(), "val_test": rng.random(10).tolist()},
         )
         for seed in seeds
         for fold in folds
@@ -218,10 +220,41 @@ def test_protocols_by_the_definition():
         means = [sum(c[e] for c in curves) / 10 for e in range(7)]
         at = [100 * c[means.index(max(means))] for c in curves]
         best.append((np.mean(at), np.std(at)))
-    assert paper_protocol(runs) == pytest.approx(np.mean(best, axis=0))
+    found = paper_protocol(runs)
+    assert found[:2] == pytest.approx(np.mean(best, axis=0))
+    assert found.seeds == pytest.approx([mean for mean, _ in best])
     ends = [[100 * r.metrics["honest"] for r in runs if r.seed == s] for s in (0, 1)]
-    assert honest_protocol(runs) == pytest.approx((np.mean(ends), np.std(ends, axis=1).mean()))
+    honest = honest_protocol(runs)
+    assert honest[:2] == pytest.approx((np.mean(ends), np.std(ends, axis=1).mean()))
+    assert honest.folds == pytest.approx(np.mean(ends, axis=0))
+    ends = [np.mean([r.curve["val_test"][8:] for r in runs if r.seed == s]) for s in (0, 1)]
+    assert at_the_end(runs).seeds == pytest.approx(100 * np.array(ends))  # two of ten epochs
     assert honest_protocol(runs).mean < paper_protocol(made(range(1))).mean
+
+
+def test_spread_over_seeds_and_standard_errors_of_differences():
+    """Two seeds and two folds, by hand."""
+    one, two = Score.of(np.array([[70.0, 74], [72, 76]])), Score.of(np.array([[70.0, 72]]))
+    assert str(two) == "71.0 ± 1.0"  # one seed has no spread
+    assert str(one) == f"73.0 ± 2.0 (± {2**0.5:.1f})"  # seeds of mean 72 and 74
+    assert one.minus(two) == "+2.0 ± 1.0"  # by folds 71 - 70 and 75 - 72: 1 and 3
+    assert one.minus(Score.of(np.array([[70.0]]))) == "+3.0"
+    records = [record("sin", SMALL, made(range(2), (0, 1, 2)))]
+    assert table(records).rows[0][4] == "3"
+
+
+def test_which_models_have_several_seeds():
+    """SIN a job each, so that memory does not grow; GIN, which is small, one for all."""
+
+    def seeds(config):
+        jobs = EXPERIMENT.jobs("row", replace(config, dataset="NCI1", folds=1), (0, 1, 2))
+        return [job.seeds for job in jobs]
+
+    assert EXPERIMENT.seeds == 3
+    assert seeds(SMALL) == [(0,), (1,), (2,)]
+    assert seeds(replace(SMALL, sin=replace(SMALL.sin, max_dim=0))) == [(0, 1, 2)]
+    assert seeds(replace(SMALL, sin=None, gin=GINConfig())) == [(0, 1, 2)]
+    assert seeds(KERNEL) == seeds(replace(SMALL, sin=HierarchicalConfig())) == [(0,)]
 
 
 def record(row, config, runs):
@@ -244,8 +277,8 @@ def test_the_table_shows_ours_beside_what_is_quoted():
     lines = [line[:2] for line in found.rows]
     assert lines[0] == ["NCI1", "SWL kernel"]
     assert ["REDDIT-BINARY", "SIN"] in lines
-    assert ["NCI1", "RWK (quoted)", "> 3 days", ""] in found.rows
-    assert ["REDDIT-BINARY", "SIN (quoted)", "92.2 ± 1.0", ""] in found.rows
+    assert ["NCI1", "RWK (quoted)", "> 3 days", "", ""] in found.rows
+    assert ["REDDIT-BINARY", "SIN (quoted)", "92.2 ± 1.0", "", ""] in found.rows
     assert ["REDDIT-BINARY", "GSN (quoted)"] not in lines
     notes = "\n".join(found.notes)
     assert "of sin-mean and sin-sum the first is shown; its validation accuracy is 80.0" in notes
@@ -326,7 +359,7 @@ def test_a_data_set_is_read_once_per_run(data, monkeypatch):
 
     counting = replace(EXPERIMENT, read=read)
     configs = {"kernel": KERNEL, "network": SMALL}
-    assert len(run(counting, configs, 2, out=data / "runs", data=data).records) == 3
+    assert len(run(counting, configs, 2, out=data / "runs", data=data).records) == 4
     assert names == ["REDDIT-MULTI-5K"]
     run(counting, configs, 2, out=data / "runs", data=data)  # all recorded: nothing is read
     assert len(names) == 1

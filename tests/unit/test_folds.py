@@ -1,13 +1,14 @@
 """Folds: those of files are read and checked, others dealt out class by class."""
 
+import json
 import os
 
 import pytest
 import torch
 from sklearn.model_selection import StratifiedKFold
 
-from mpsn.datasets import TU, tu_folds
-from mpsn.datasets._folds import stratify
+from mpsn.datasets import TU, fair_folds, tu_folds
+from mpsn.datasets._folds import Folds, stratify
 from mpsn.errors import FileError, MPSNError
 from mpsn.training._splits import hold_out
 
@@ -120,6 +121,88 @@ def test_every_class_is_in_both_parts_in_proportion():
     assert not torch.equal(hold_out(y, 0.3, 1)[1], hold_out(y, 0.3, 2)[1])
     assert len(hold_out(y, 0.0)[1]) == 0
     assert len(hold_out(torch.zeros(40), 0.25)[1]) == 10
+
+
+def fair(change=lambda folds: folds):
+    """Return sound fair splits of 23 graphs, changed."""
+    part, folds = stratify(Y, 10), []
+    for k in range(10):
+        rest = (part != k).nonzero()[:, 0].tolist()
+        inner = {"train": rest[3:], "validation": rest[:3]}
+        folds.append({"test": (part == k).nonzero()[:, 0].tolist(), "model_selection": [inner]})
+    return change(folds) or folds
+
+
+def write_fair(folder, folds):
+    path = folder / "fair_splits" / "NCI1_splits.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(folds if isinstance(folds, str) else json.dumps(folds))
+
+
+def test_fair_splits_are_read(tmp_path):
+    write_fair(tmp_path, fair())
+    folds = fair_folds("NCI1", Y, tmp_path)
+    assert (len(folds.test), len(folds.untested), folds.given) == (10, 0, True)
+    for k in range(10):
+        found = [part[k].tolist() for part in (folds.train, folds.val, folds.test)]
+        inner = fair()[k]["model_selection"][0]
+        assert found == [inner["train"], inner["validation"], fair()[k]["test"]]
+    with pytest.raises(FileError, match=r"DIR/fair_splits/PROTEINS_splits.json.*diningphil"):
+        fair_folds("PROTEINS", Y, tmp_path)
+
+
+def _move(folds):  # one more to train on, which is there to select by
+    inner = folds[3]["model_selection"][0]
+    inner["train"].append(inner["validation"][0])
+
+
+def _drop(folds):
+    del folds[5]["test"][0]
+
+
+def _again(folds):  # the test part of fold 0 once more
+    folds[1] = folds[0]
+
+
+BAD_FAIR = {
+    "no JSON": (lambda folds: "[", "Expected JSON"),
+    "nine folds": (lambda folds: folds[:9], "got 9 such folds"),
+    "another layout": (lambda folds: {"test": [0]}, "got 0 such folds"),
+    "words": (lambda folds: folds[2].update(test=["0"]), "got 9 such folds"),
+    "two selections": (lambda folds: folds[2]["model_selection"].append({}), "got 9 such folds"),
+    "out of range": (lambda folds: folds[0]["test"].append(23), r"positions 0..22 .* got 23"),
+    "negative": (lambda folds: folds[0]["test"].append(-1), r"positions 0..22 .* got -1"),
+    "twice": (lambda folds: folds[0]["test"].append(folds[0]["test"][0]), "some twice"),
+    "trained on and selected by": (_move, "fold 4 .* which is in both"),
+    "an empty part": (lambda folds: folds[5]["test"].clear(), "got none"),
+    "a number": (lambda folds: "3", "got 0 such folds"),
+    "one left out": (_drop, "fold 6 .* which is in neither"),
+    "tested twice": (_again, "at most one test fold"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_FAIR.values(), ids=BAD_FAIR)
+def test_bad_fair_splits_are_refused(tmp_path, change, message):
+    write_fair(tmp_path, fair(change))
+    with pytest.raises(FileError, match=message):
+        fair_folds("NCI1", Y, tmp_path)
+
+
+def test_how_far_folds_are_from_stratified():
+    y = torch.tensor([0, 0, 1, 1])
+    folds = Folds([torch.tensor([0, 1, 2])], [torch.tensor([3])], True, y[:0])
+    assert folds.imbalance(y) == 0.5  # the test part has class 1 alone
+    assert folds._replace(test=[torch.tensor([1, 2])]).imbalance(y) == pytest.approx(1 / 6)
+
+
+@pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")
+def test_fair_splits_at_hand_are_whole_and_stratified(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in ("PROTEINS", "IMDB-BINARY", "IMDB-MULTI"):
+        y = TU(name).y
+        folds = fair_folds(name, y)
+        assert len(torch.cat(folds.test)) == len(y)
+        assert folds.imbalance(y) < 0.01
 
 
 @pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")

@@ -4,7 +4,7 @@ from mpsn.complexes._graphs import Graph
 from mpsn.datasets._coauthor import Coauthors, coauthors
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows
-from mpsn.datasets._folds import tu_folds
+from mpsn.datasets._folds import fair_folds, tu_folds
 from mpsn.datasets._molecules import Molecules, read_molecules
 from mpsn.datasets._named import named_graph
 from mpsn.datasets._next_node import NextNodes, Steps, next_nodes
@@ -27,6 +27,7 @@ __all__ = [
     "Steps",
     "TemporalSimplices",
     "coauthors",
+    "fair_folds",
     "named_graph",
     "next_nodes",
     "ocean_drifters",

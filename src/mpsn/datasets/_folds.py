@@ -1,12 +1,15 @@
 """Folds for cross-validation: read from files, or stratified."""
 
+import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from mpsn.datasets._sources import expect
 from mpsn.errors import FileError, MPSNError
 
 FOLDS = 10
@@ -20,12 +23,27 @@ class Folds(NamedTuple):
         test: For each fold, the positions of the test graphs; the test folds are disjoint.
         given: Whether the folds were read from files.
         untested: Positions of the graphs in no test fold, int64.
+        val: For each fold, the positions of the graphs to select models by, which are in neither of
+            the others; empty if the folds have none.
     """
 
     train: list[Tensor]
     test: list[Tensor]
     given: bool
     untested: Tensor
+    val: Sequence[Tensor] = ()
+
+    def imbalance(self, y: Tensor) -> float:
+        """Return how far the share of a class in some part is from that in the whole set, at most.
+
+        Takes the class of each graph, (graphs,) int64.
+        """
+
+        def shares(classes: Tensor) -> Tensor:
+            return classes.bincount(minlength=int(y.max()) + 1) / len(classes)
+
+        parts = [*self.train, *self.test, *self.val]
+        return max(float((shares(y[part]) - shares(y)).abs().max()) for part in parts)
 
 
 def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -> Folds:
@@ -59,6 +77,57 @@ def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -
     return Folds(train, test, True, _untested(folder, train, test, len(y)))
 
 
+def fair_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -> Folds:
+    """Read the ten folds of a TU data set in the layout of Errica et al. (2020).
+
+    Each has a test part, and of the rest a part to train on and a part to select models by. They
+    are read from ``fair_splits/NAME_splits.json``: a list of ten folds with positions ``test``,
+    and ``train`` and ``validation`` in ``model_selection``, from 0. Each fold has every graph once,
+    and every graph is in one test part.
+
+    Args:
+        name: Name of the data set.
+        y: Class of each graph, (graphs,) int64.
+        data: Folder of local copies. Defaults to the environment variable ``MPSN_DATA``.
+
+    Example:
+        >>> folds = mpsn.datasets.fair_folds("IMDB-BINARY", y)  # doctest: +SKIP
+        >>> [len(part[0]) for part in (folds.train, folds.val, folds.test)]  # doctest: +SKIP
+        [810, 90, 100]
+    """
+    path = expect(
+        f"fair_splits/{name}_splits.json",
+        "the splits of Errica et al. (github.com/diningphil/gnn-comparison, data_splits)",
+        data,
+    )
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileError(f"Expected JSON in {path}, got {error!s:.100}; get a good copy.") from error
+    found = found if isinstance(found, list) else []
+    every = []
+    for fold in found:
+        match fold:
+            case {
+                "test": [*test],
+                "model_selection": [{"train": [*train], "validation": [*val]}],
+            } if all(type(i) is int for part in (train, val, test) for i in part):
+                every.append([_checked(path, part, len(y)) for part in (train, val, test)])
+    if len(every) != FOLDS or len(found) != FOLDS:
+        raise FileError(
+            f"Expected {FOLDS} folds in {path}, each with test, and one model_selection with train "
+            f"and validation, lists of positions from 0, got {len(every)} such folds."
+        )
+    trains, vals, tests = map(list, zip(*every, strict=True))
+    rest = [torch.cat(parts) for parts in zip(trains, vals, strict=True)]
+    untested = _untested(path, rest, tests, len(y))
+    if len(untested):
+        raise FileError(
+            f"Expected every graph in a test part of {path}, got {len(untested)} in none."
+        )
+    return Folds(trains, tests, True, untested, vals)
+
+
 def _positions(path: Path, n: int) -> Tensor:
     try:
         numbers = [int(word) for word in path.read_text().split()]
@@ -67,6 +136,10 @@ def _positions(path: Path, n: int) -> Tensor:
             f"Expected a position from 0 on each line of {path}, got {error}; get a good copy of "
             f"the folds, or move their folder away to use stratified ones."
         ) from error
+    return _checked(path, numbers, n)
+
+
+def _checked(path: Path, numbers: Sequence[int], n: int) -> Tensor:
     wrong = [i for i in numbers if not 0 <= i < n]
     if wrong or len(set(numbers)) < len(numbers) or not numbers:
         got = f"{wrong[0]}" if wrong else "some twice" if numbers else "none"
@@ -86,8 +159,8 @@ def _untested(folder: Path, train: list[Tensor], test: list[Tensor], n: int) -> 
         for problem, at in (("is in both", seen > 1), ("is in neither", seen == 0)):
             if bool(at.any()):
                 raise FileError(
-                    f"Expected every graph either in train_idx-{k}.txt or in test_idx-{k}.txt of "
-                    f"{folder}, got graph {int(at.nonzero()[0])}, which {problem}."
+                    f"Expected every graph once in fold {k} of {folder}, to train on or to test, "
+                    f"got graph {int(at.nonzero()[0])}, which {problem}."
                 )
     if bool((tested > 1).any()):
         raise FileError(

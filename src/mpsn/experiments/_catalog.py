@@ -70,7 +70,8 @@ CATALOG = {
         Models are sin, hierarchical (sin with pooling, on PROTEINS), gin, swl-kernel and
         wl-kernel. Trains on ten folds, in one pass on a GPU if nothing is pooled, and prints two
         accuracies: under the paper's protocol, which selects the epoch on the test folds, and under
-        an honest one. Data sets that cannot be downloaded are left out and reported.
+        an honest one. SIN and GIN have three seeds or --seeds, other models one. Data sets that
+        cannot be downloaded are left out and reported. See also `mpsn reproduce fair`.
 
         Example: mpsn reproduce tu --dataset PROTEINS --model sin,gin --device cuda
         """,
@@ -79,6 +80,27 @@ CATALOG = {
             "Comma-separated data sets such as IMDB-BINARY, or any that is at DIR/tu/NAME.zip or "
             "DIR/tu/NAME/ with --data DIR. Defaults to the paper's.",
         ),
+    ),
+    "fair": Entry(
+        """Classify the graphs of the TU data sets on the splits of Errica et al. (2020).
+
+        Trains SIN, GIN and a structure-agnostic baseline on ten folds, each with its own validation
+        part to select epoch and settings by, and prints test accuracies beside published ones.
+        Reads DIR/fair_splits/NAME_splits.json.
+
+        Example: mpsn reproduce fair --dataset IMDB-BINARY --device cuda --data DIR
+        """,
+        ("dataset", "Comma-separated data sets such as IMDB-BINARY. Defaults to all."),
+    ),
+    "imdb": Entry(
+        """Study why SIN trails GIN on the IMDB data sets: one change at a time.
+
+        Trains variants of SIN and GIN (width, depth, readout, normalization, features, dropout,
+        aggregation) inside the training parts of the folds, and prints their accuracies there, and
+        paired differences to GIN with standard errors.
+
+        Example: mpsn reproduce imdb --model gin,sin,sin-small --device cuda --data DIR
+        """
     ),
     "shapes": Entry(
         """Classify point clouds on a sphere, torus, Klein bottle and double torus.

@@ -19,7 +19,7 @@ from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig
 from mpsn.training._config import ConfigError
 from mpsn.training._splits import hold_out
 
-Model = Literal["sin", "hierarchical", "gin", "swl-kernel", "wl-kernel"]
+Model = Literal["sin", "agnostic", "hierarchical", "gin", "swl-kernel", "wl-kernel"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ class TUConfig:
             return f"{self.kernel.test}-kernel"  # type: ignore[return-value]
         if isinstance(self.sin, HierarchicalConfig):
             return "hierarchical"
-        return "sin" if self.sin else "gin"
+        if self.sin:
+            return "sin" if self.sin.max_dim else "agnostic"  # vertices alone see no structure
+        return "gin"
 
     def quick(self) -> Self:
         """Return a small version: one fold; two epochs of a small network, or few kernels."""
@@ -100,16 +102,22 @@ def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, TUConfig
 
 
 def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return one job for a network, all seeds and folds in one pass; for a kernel one per fold.
+    """Return the jobs of a row: networks of all folds in one pass, kernels one per fold.
 
-    A network that pools is trained alone, so it is one job per fold, too. On the Reddit sets, where
-    a pass takes minutes, it is two jobs, so that a killed run loses less.
+    SIN has one job per seed, as memory grows with the number of networks; other networks that are
+    trained side by side have one for all seeds. A network that pools is trained alone, so it is one
+    job per fold. On the Reddit sets, where a pass takes minutes, it is two jobs, so that a killed
+    run loses less. Only SIN, GIN and the structure-agnostic baseline have several seeds; in kernels
+    nothing is random.
     """
+    passes = [seeds[:1]]
+    if config.model in ("sin", "gin", "agnostic"):
+        passes = [(seed,) for seed in seeds] if config.model == "sin" else [seeds]
     alone = config.kernel or config.model == "hierarchical"
     most = 1 if alone else FOLDS // 2 if config.dataset.startswith("REDDIT") else FOLDS
     folds = range(config.folds)
     parts = [tuple(folds[at : at + most]) for at in range(0, len(folds), most)]
-    return [Job(row, config, config.dataset, seeds, part) for part in parts]
+    return [Job(row, config, config.dataset, some, part) for some in passes for part in parts]
 
 
 def steps(job: Job) -> int:
@@ -189,8 +197,11 @@ def _train(
     for seed in job.seeds:
         for fold in job.folds:
             train, test = folds.train[fold], folds.test[fold]
-            stay, val = hold_out(strata(data.y[train]))
-            held.append(Split(train[stay], train[val], test))
+            if folds.val:
+                held.append(Split(train, folds.val[fold], test))
+            else:
+                stay, val = hold_out(strata(data.y[train]))
+                held.append(Split(train[stay], train[val], test))
             whole.append(Split(train, train[:0], test))
             seeds.append(seed * FOLDS + fold)
     splits = held + whole * config.whole
@@ -219,7 +230,7 @@ EXPERIMENT = Experiment(
     steps,
     table,
     figures,
-    seeds=1,
+    seeds=3,
     select=select,
     measured=measured,
 )
