@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from mpsn.errors import FileError
+from mpsn.experiments._table import Table as Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,29 +84,17 @@ class Record:
     finished: float = 0.0
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table to print, or to put into a report or a document."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-    notes: list[str] = field(default_factory=list)
-
-    def markdown(self) -> str:
-        """Return the table as Markdown."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-        text = "\n".join("| " + " | ".join(line) + " |" for line in cells)
-        return "\n\n".join([f"**{self.title}**", text, *self.notes])
-
-
 def by_row(records: Sequence[Record], order: Iterable[str] = ()) -> dict[str, list[Run]]:
     """Return the runs of each row that has any; rows in ``order`` come first."""
     runs: dict[str, list[Run]] = {row: [] for row in order}
     for record in records:
         runs.setdefault(record.job.row, []).extend(record.runs)
     return {row: found for row, found in runs.items() if found}
+
+
+def by_run(runs: Iterable[Run], metric: str) -> dict[Hashable, float]:
+    """Return a metric by seed and fold."""
+    return {(run.seed, run.fold): run.metrics[metric] for run in runs}
 
 
 def _data_of(job: Job) -> str:

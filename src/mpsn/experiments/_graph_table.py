@@ -1,10 +1,10 @@
 """Tables and figures of predictions on whole complexes."""
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean, stdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from mpsn.experiments._experiment import DataSets, Record, Run, Table, by_row
+from mpsn.experiments._experiment import DataSets, Record, by_row, by_run
+from mpsn.experiments._table import Table, difference, quoted, score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -12,49 +12,48 @@ if TYPE_CHECKING:
 
 def table(
     title: str,
+    better: Literal["highest", "lowest"],
     published: Mapping[str, str],
     notes: Sequence[str],
     names: Sequence[str],
     records: list[Record],
 ) -> Table:
-    """Return the metric of each row in validation and testing, and of each target if several."""
-    lines = []
-    found: dict[tuple[str, str], list[Record]] = {}
+    """Return the metric of each data set and row in validation and testing, by target if several.
+
+    The column of others' figures is left out where there are none.
+    """
+    lines: list[list[str]] = []
+    found: dict[str, dict[str, list[Record]]] = {}
     for record in records:
-        found.setdefault((record.job.row, record.job.data), []).append(record)
-    for (row, data), some in found.items():
-        runs = [run for record in some for run in record.runs]
-        seconds = sum(record.seconds for record in some) / len(runs)
-        size = runs[0].metrics.get("parameters")
-        each = [_mean(runs, f"test_{name}") for name in names]
-        lines.append(
-            [
-                f"{row} {data}".strip(),
-                f"{size:,}" if size else "",
-                _mean(runs, "val"),
-                _mean(runs, "test"),
-                *each,
-                *([published.get(row, "")] if published else []),
-                f"{seconds:.0f}",
-                str(len(runs)),
+        found.setdefault(record.job.data, {}).setdefault(record.job.row, []).append(record)
+    metrics = ["val", "test", *(f"test_{name}" for name in names)]
+    for data, rows in found.items():
+        mine = {row: [run for record in some for run in record.runs] for row, some in rows.items()}
+        for row, runs in mine.items():
+            seconds = sum(record.seconds for record in rows[row]) / len(runs)
+            size = runs[0].metrics.get("parameters")
+            means = [score([run.metrics[metric] for run in runs], 4) for metric in metrics]
+            theirs = quoted(published.get(row, ""))
+            parameters = f"{size:,}" if size else ""
+            lines.append([data, row, parameters, *means, theirs, f"{seconds:.0f}", str(len(runs))])
+        if {"cin", "gin"} <= {*mine}:
+            apart = [
+                difference(by_run(mine["cin"], metric), by_run(mine["gin"], metric), 4)
+                for metric in metrics
             ]
-        )
-    each = [f"test, {name}" for name in names]
-    columns = ["model", "parameters", "validation", "test", *each]
-    columns += ["published"] * bool(published) + ["s per run", "runs"]
+            lines.append([data, "cin minus gin", "", *apart, "", "", str(apart[0].runs)])
+    measured = ["validation", "test", *(f"test, {name}" for name in names)]
+    columns = ["data set", "model", "parameters", *measured, "published", "s per run", "runs"]
     said = (
         "Mean ± standard deviation over seeds, which differ in weights and in the order of "
-        "training; at the epoch that is best in validation. Settings of CIN were chosen in "
-        "validation; the other rows and the numbers of epochs were not compared. Seeds are "
-        "trained in one pass; seconds are those of the pass divided by their number."
+        "training; at the epoch that is best in validation. Differences are ± their standard "
+        "errors, paired by seed. Settings of CIN were chosen in validation; the other rows and the "
+        "numbers of epochs were not compared. Seeds are trained in one pass; seconds are those of "
+        "the pass divided by their number."
     )
-    return Table(title, columns, lines, [said, *notes])
-
-
-def _mean(runs: Sequence[Run], name: str) -> str:
-    values = [run.metrics[name] for run in runs]
-    spread = f" ± {stdev(values):.4f}" if len(values) > 1 else ""
-    return f"{fmean(values):.4f}{spread}"
+    best = [*measured[1:], "published"]
+    highest, lowest = (best, []) if better == "highest" else ([], best)
+    return Table(title, columns, lines, [said, *notes], highest, lowest, grouped=True)
 
 
 def figures(
@@ -72,4 +71,7 @@ def figures(
     ax.set(xlabel="epoch", ylabel=f"{metric} in validation", yscale="log")
     if ax.lines:
         ax.legend(frameon=False)
+    figure.set_label(
+        f"{metric[0].upper()}{metric[1:]} in validation by epoch, a line for each run."
+    )
     return {name: figure}

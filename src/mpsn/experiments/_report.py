@@ -11,6 +11,7 @@ from mpsn.errors import FileError
 from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._experiment import Experiment, Record
 from mpsn.experiments._rows import find
+from mpsn.experiments._rows import rows as rows_of
 from mpsn.experiments._store import Store
 from mpsn.training._config import plain
 
@@ -96,12 +97,54 @@ def _section(section: Section) -> dict[str, Any]:
         configs[record.job.row] = "\n".join(lines)
     return {
         "name": name,
-        "table": table,
-        "notes": [*table.notes, *left_out],
+        "title": table.title,
+        "groups": table.groups(),
+        "notes": [*table.remarks, *left_out],
+        "commands": _commands(section),
+        "seeds": _numbers("seed", {run.seed for r in records for run in r.runs}),
+        "folds": _numbers("fold", {run.fold for r in records for run in r.runs}),
         "images": _images(experiment, records),
-        "places": [f"{where}: {seconds:.1f} s in all" for where, seconds in places.items()],
+        "places": [f"{where}: {seconds:,.1f} s in all" for where, seconds in places.items()],
         "configs": configs,
     }
+
+
+def _commands(section: Section) -> list[str]:
+    """Return commands that give the records: one for the GPU, one for the CPU."""
+    name, experiment, records, _ = section
+    quick = name != experiment.name
+    usual = 2 if quick else experiment.seeds
+    models: dict[bool, dict[str, None]] = {}
+    seeds = usual
+    for record in records:
+        job, gpu = record.job, record.environment.get("device", "cpu") != "cpu"
+        models.setdefault(gpu, {})[job.config.model if experiment.select else job.row] = None
+        known = experiment.jobs(job.row, job.config, tuple(range(usual)))
+        if all(job.seeds != each.seeds for each in known):
+            seeds = max(seeds, *job.seeds)
+    rows = rows_of(experiment.name, experiment.config)
+    every = {config.model if experiment.select else row for row, config in rows.items()}
+    entry = CATALOG[experiment.name]
+    return [
+        " ".join(
+            [f"mpsn reproduce {experiment.name}"]
+            + [f"--model {','.join(sorted(some))}"] * ({*some} != every)
+            + [f"--seeds {seeds}"] * (seeds != usual)
+            + ["--quick"] * quick
+            + ["--device cuda"] * gpu
+            + ["--data DIR"] * entry.reads_data
+            + ["--out RUNS"]
+        )
+        for gpu, some in sorted(models.items(), reverse=True)
+    ]
+
+
+def _numbers(what: str, found: set[int]) -> str:
+    """Return numbers in words, such as seeds 0 to 4; one fold is not worth a word."""
+    first, last = min(found), max(found)
+    if first == last:
+        return f"{what} {first}" if what == "seed" else ""
+    return f"{what}s {first} to {last}"
 
 
 def _images(experiment: Experiment, records: list[Record]) -> dict[str, str]:
@@ -113,7 +156,7 @@ def _images(experiment: Experiment, records: list[Record]) -> dict[str, str]:
     images: dict[str, str] = {}
     for name, figure in experiment.figures(records, None).items():
         file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
+        figure.savefig(file, format="png", dpi=130, bbox_inches="tight", transparent=True)
         plt.close(figure)
         images[str(figure.get_label()) or name.replace("_", " ")] = base64.b64encode(
             file.getvalue()

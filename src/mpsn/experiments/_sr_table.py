@@ -4,7 +4,8 @@ from math import floor, hypot, log10
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record
+from mpsn.experiments._table import Cell, Kind, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,15 +61,14 @@ def table(records: list[Record]) -> Table:
                 record.job.data,
                 record.job.row,
                 _rate(*summary(record)),
-                "" if theirs is None else _rate(*theirs),
+                "" if theirs is None else _rate(*theirs, "quoted"),
                 _pairs(record),
                 str(len(record.runs)),
             ]
         )
     columns = ["family", "network", "failure rate", "authors' code", "pairs failed", "runs"]
-    return Table(
-        "Strongly regular graphs: indistinguishable pairs", columns, lines, _notes(records)
-    )
+    title, notes = "Strongly regular graphs: indistinguishable pairs", _notes(records)
+    return Table(title, columns, lines, notes, lowest=["failure rate"], grouped=True)
 
 
 def _ordered(records: list[Record]) -> list[str]:
@@ -91,11 +91,12 @@ def _pairs(record: Record) -> str:
     return text
 
 
-def _rate(mean: float, error: float) -> str:
-    if error == 0:
-        return f"{mean:.4g}"
-    digits = max(0, 1 - floor(log10(error)))  # two of the error's
-    return f"{mean:.{digits}f} ± {error:.{digits}f}"
+def _rate(mean: float, error: float, kind: Kind = "measured") -> Cell:
+    text = f"{mean:.4g}"
+    if error:
+        digits = max(0, 1 - floor(log10(error)))  # two of the error's
+        text = f"{mean:.{digits}f} ± {error:.{digits}f}"
+    return Cell(text, float(text.split(" ± ")[0]), error, kind=kind)
 
 
 def _notes(records: list[Record]) -> list[str]:

@@ -1,7 +1,7 @@
 """Accuracies on the TU sets under two protocols, beside what the paper quotes."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from mpsn.datasets._folds import FOLDS
 from mpsn.datasets._tu import SETS
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run, Table, by_row
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run, by_row
+from mpsn.experiments._table import Cell, Table, difference, plus_minus
+from mpsn.experiments._table import quoted as as_quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +44,8 @@ NOTES = [
     "folds, of models trained on all of a fold's training part. It is chosen on test data.",
     "Honest: chosen fold by fold on a tenth of the training part that the model was not trained "
     "on (of a kernel: by cross-validation inside the training part).",
-    "Rows marked as quoted are the numbers of the paper's table, under the paper's protocol.",
+    "Quoted are the numbers of the paper's table, under the paper's protocol.",
+    "SIN minus GIN is the mean difference ± its standard error over the folds, which both share.",
 ]
 
 
@@ -86,16 +89,27 @@ def stack(runs: Sequence[Run], name: str) -> NDArray[np.float64]:
 
 def paper_protocol(runs: Sequence[Run]) -> Score:
     """Return the accuracy at the epoch of the best mean over test folds, averaged over seeds."""
-    curves = stack(runs, "test")
-    best = curves.mean(axis=1).argmax(axis=1)  # (seeds,)
-    at_best = curves[np.arange(len(best)), :, best]  # (seeds, folds)
-    return Score(float(at_best.mean()), float(at_best.std(axis=1).mean()))
+    return _score(_at_best(runs))
 
 
 def honest_protocol(runs: Sequence[Run]) -> Score:
     """Return the accuracy at the epochs chosen on validation data, averaged over seeds."""
+    return _score(_honest(runs))
+
+
+def _at_best(runs: Sequence[Run]) -> NDArray[np.float64]:
+    curves = stack(runs, "test")
+    best = curves.mean(axis=1).argmax(axis=1)  # (seeds,)
+    found: NDArray[np.float64] = curves[np.arange(len(best)), :, best]  # (seeds, folds)
+    return found
+
+
+def _honest(runs: Sequence[Run]) -> NDArray[np.float64]:
     seeds = sorted({run.seed for run in runs})
-    values = 100 * np.array([[r.metrics["honest"] for r in runs if r.seed == s] for s in seeds])
+    return 100 * np.array([[r.metrics["honest"] for r in runs if r.seed == s] for s in seeds])
+
+
+def _score(values: NDArray[np.float64]) -> Score:
     return Score(float(values.mean()), float(values.std(axis=1).mean()))
 
 
@@ -137,18 +151,38 @@ def table(records: list[Record]) -> Table:
     best = chosen(every)
     lines = []
     for dataset in dict.fromkeys(row.dataset for row in every):
-        for (of, model), row in best.items():
-            if of == dataset:
-                paper = str(row.paper) if row.paper else ""
-                lines.append([dataset, MODELS[model], paper, str(row.honest)])
-        lines += [
-            [dataset, f"{method} (quoted)", value, ""]
-            for method in QUOTED
-            if (value := quoted(method, dataset))
-        ]
-    columns = ["data set", "model", "paper's protocol", "honest"]
-    title = "Graph classification on the TU data sets"
-    return Table(title, columns, lines, [*NOTES, *_notes(every, best)])
+        mine = {MODELS[model]: row for (of, model), row in best.items() if of == dataset}
+        for name in dict.fromkeys([*mine, *QUOTED]):
+            theirs = quoted(name, dataset) if name in QUOTED else ""
+            paper, honest = _cells(mine[name]) if name in mine else ("", "")
+            if name in mine or theirs:
+                lines.append([dataset, name, paper, as_quoted(theirs), honest])
+        if {"SIN", "GIN"} <= {*mine}:
+            paper, honest = _differences(mine["SIN"], mine["GIN"])
+            lines.append([dataset, "SIN minus GIN", paper, "", honest])
+    columns = ["data set", "model", "paper's protocol", "quoted", "honest"]
+    title, notes = "Graph classification on the TU data sets", [*NOTES, *_notes(every, best)]
+    return Table(title, columns, lines, notes, highest=columns[2:], grouped=True)
+
+
+def _cells(row: Row) -> tuple[str, str]:
+    """Return the accuracies of a row under the paper's protocol and the honest one."""
+    runs = len(row.runs)
+    paper = plus_minus(*row.paper, runs=runs) if row.paper else ""
+    return paper, plus_minus(*row.honest, runs=runs)
+
+
+def _differences(a: Row, b: Row) -> tuple[str, str]:
+    """Return the differences of two rows under both protocols, paired by fold."""
+
+    def under(protocol: Callable[[Sequence[Run]], NDArray[np.float64]]) -> Cell:
+        ours, theirs = (
+            dict(zip((r.fold for r in row.runs), protocol(row.runs).mean(axis=0), strict=False))
+            for row in (a, b)  # runs are by seed, then by fold
+        )
+        return difference(ours, theirs)
+
+    return under(_at_best) if a.paper and b.paper else "", under(_honest)
 
 
 def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[str]:
@@ -168,7 +202,7 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
             folds = len({run.fold for run in row.runs})
             if of == dataset and folds < FOLDS:
                 yield f"{dataset}: {MODELS[model]} on {folds} of {FOLDS} folds."
-        sin, gin = best.get((dataset, "sin")), best.get((dataset, "gin"))
+        sin = best.get((dataset, "sin"))
         if not run.metrics.get("classes", 1):
             yield f"{dataset}: regression; instead of accuracies these are R² in percent."
         if sin and sin.paper and quoted("SIN", dataset):
@@ -178,11 +212,6 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
             yield (
                 f"{dataset}: SIN is {off:+.1f} from the paper's {mean} ± {std}, {verdict} one "
                 f"standard deviation."
-            )
-        if sin and gin and sin.paper and gin.paper:
-            yield (
-                f"{dataset}: SIN against our GIN {sin.paper.mean - gin.paper.mean:+.1f} under the "
-                f"paper's protocol, {sin.honest.mean - gin.honest.mean:+.1f} under the honest one."
             )
 
 
