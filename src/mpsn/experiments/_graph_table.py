@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from mpsn.experiments._experiment import DataSets, Record, by_row, by_run
+from mpsn.experiments._experiment import DataSets, Record, by_run
 from mpsn.experiments._table import Table, difference, quoted, score
 
 if TYPE_CHECKING:
@@ -62,16 +62,26 @@ def figures(
     """Draw the metric in validation over the epochs, one line for each run."""
     from matplotlib import pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(7, 4))
-    for i, (row, runs) in enumerate(by_row(records).items()):
-        for run in runs:
-            label = row if run is runs[0] else None
-            if "val" in run.curve:
-                ax.plot(run.curve["val"], color=f"C{i}", label=label, lw=1)
-    ax.set(xlabel="epoch", ylabel=f"{metric} in validation", yscale="log")
-    if ax.lines:
-        ax.legend(frameon=False)
-    figure.set_label(
-        f"{metric[0].upper()}{metric[1:]} in validation by epoch, a line for each run."
+    sets, rows = (
+        list(dict.fromkeys(names))
+        for names in zip(*((r.job.data, r.job.row) for r in records), strict=True)
     )
+    figure, axes = plt.subplots(
+        1, len(sets), figsize=(2 + 4 * len(sets), 4), squeeze=False, layout="constrained"
+    )
+    for record in records:
+        ax = axes[0, sets.index(record.job.data)]
+        for curve in (run.curve["val"] for run in record.runs if "val" in run.curve):
+            ax.plot(curve, color=f"C{rows.index(record.job.row)}", label=record.job.row, lw=1)
+    for ax, title in zip(axes[0], sets, strict=True):
+        low, high = ax.get_ylim()
+        ax.set(title=title, xlabel="epoch", yscale="log" if 0 < 3 * low < high else "linear")
+    axes[0, 0].set_ylabel(f"{metric} in validation")
+    lines = {line.get_label(): line for ax in axes[0] for line in ax.lines}
+    if lines:
+        figure.legend(
+            lines.values(), lines, loc="outside upper center", ncols=len(lines), frameon=False
+        )
+    said = f"{metric[0].upper()}{metric[1:]} in validation by epoch, a line for each run."
+    figure.set_label(said)
     return {name: figure}

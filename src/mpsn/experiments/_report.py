@@ -91,7 +91,9 @@ def _section(section: Section) -> dict[str, Any]:
     places: dict[str, float] = {}
     configs = {}
     for record in records:
-        where = ", ".join(f"{key} {value}" for key, value in record.environment.items())
+        values = {"device": "", **record.environment}
+        device = values.pop("device").replace("cpu", "CPU")
+        where = ", ".join([device, *(f"{key} {value}" for key, value in values.items())])
         places[where] = places.get(where, 0) + record.seconds
         lines = (f"{key} = {value}" for key, value in plain(record.job.config).items())
         configs[record.job.row] = "\n".join(lines)

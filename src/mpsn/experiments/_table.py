@@ -149,8 +149,8 @@ class Table:
                 if any(cells)
             }
             shown = [list(row) for row in zip(*columns.values(), strict=True)]
-            about = [n.removeprefix(f"{name}: ") for n in self.notes if n.startswith(f"{name}: ")]
-            groups.append(Group(name, list(columns), shown, about))
+            about = [n[len(name) + 2 :] for n in self.notes if n.startswith(f"{name}: ")]
+            groups.append(Group(name, list(columns), shown, [n[0].upper() + n[1:] for n in about]))
         return groups
 
     def _marked(self, column: str, cells: list[Cell]) -> list[Cell]:

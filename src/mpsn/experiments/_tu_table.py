@@ -256,7 +256,7 @@ def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
     ax.set_xlim(-0.5, len(datasets) - 0.5)
     ax.set_xlabel("data sets by their mean number of triangles in a graph")
     ax.set_ylabel("accuracy in percent, honest protocol")
-    ax.legend(fontsize=8, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
+    ax.legend(fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
     figure.set_label("Accuracy, and the mean number of triangles in a graph.")
     return figure
 
