@@ -3,8 +3,8 @@
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, by_run
-from mpsn.experiments._table import Table, difference, score
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, differences
+from mpsn.experiments._table import Table, score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,10 +37,11 @@ def table(records: list[Record]) -> Table:
                 cells += [score([run.metrics["precision"] for run in record.runs], 3)]
                 cells += [f"{_lift(record):.1f}"]
             lines.append([name, row, *cells, *[""] * (4 - len(cells)), str(len(record.runs))])
-        if {"network", "logistic"} <= {*mine}:
-            ours, theirs = (by_run(mine[row].runs, "auc") for row in ("network", "logistic"))
-            if apart := difference(ours, theirs, digits):
-                lines.append([name, "network minus logistic", apart, "", "", "", str(apart.runs)])
+        runs = {row: record.runs for row, record in mine.items()}
+        lines += [
+            [name, "network minus logistic", apart, "", "", "", str(apart.runs)]
+            for apart in differences(runs, "network", "logistic", ["auc"], digits)
+        ]
     columns = ["data set", "score", *BEST, "lift", "runs"]
     title = "Closure: which triples become triangles"
     return Table(title, columns, lines, _notes(records), highest=BEST, grouped=True)

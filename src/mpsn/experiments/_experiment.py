@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from mpsn.errors import FileError
+from mpsn.experiments._table import Cell, difference
 from mpsn.experiments._table import Table as Table
 
 if TYPE_CHECKING:
@@ -92,9 +93,21 @@ def by_row(records: Sequence[Record], order: Iterable[str] = ()) -> dict[str, li
     return {row: found for row, found in runs.items() if found}
 
 
-def by_run(runs: Iterable[Run], metric: str) -> dict[Hashable, float]:
-    """Return a metric by seed and fold."""
-    return {(run.seed, run.fold): run.metrics[metric] for run in runs}
+def differences(
+    found: Mapping[str, Sequence[Run]], a: str, b: str, metrics: Sequence[str], digits: int = 1
+) -> list[Cell]:
+    """Return how far row a is above row b in some metrics, paired by seed and fold.
+
+    Empty if a row is missing, or if they have fewer than two runs in common.
+    """
+    if a not in found or b not in found:
+        return []
+    ours, theirs = (
+        [{(run.seed, run.fold): run.metrics[metric] for run in found[row]} for metric in metrics]
+        for row in (a, b)
+    )
+    cells = [difference(x, y, digits) for x, y in zip(ours, theirs, strict=True)]
+    return cells if any(cells) else []
 
 
 def _data_of(job: Job) -> str:

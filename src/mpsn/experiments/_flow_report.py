@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mpsn.datasets import FlowDataset
-from mpsn.experiments._experiment import Job, Measured, Record, by_row, by_run
-from mpsn.experiments._table import Cell, Table, difference, quoted, score
+from mpsn.experiments._experiment import Job, Measured, Record, by_row, differences
+from mpsn.experiments._table import Cell, Table, quoted, score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,10 +52,8 @@ def accuracy_table(
         "Accuracy in percent at the end of training, mean ± sample standard deviation over runs. "
         "Training flows share one orientation of the edges, each test flow has its own."
     ]
-    if {*COMPARED} <= {*found}:
-        a, b = COMPARED
-        apart = [difference(by_run(found[a], p), by_run(found[b], p)) for p in PARTS]
-        name = f"{rows[a].label} minus {rows[b].label}"
+    if apart := differences(found, *COMPARED, PARTS):
+        name = " minus ".join(rows[row].label for row in COMPARED)
         lines.append([name, *apart, "", "", "", "", str(apart[0].runs)])
         notes.append("The difference is ± its standard error, paired by seed.")
     if quick:

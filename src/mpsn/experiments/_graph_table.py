@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from mpsn.experiments._experiment import DataSets, Record, by_run
-from mpsn.experiments._table import Table, difference, quoted, score
+from mpsn.experiments._experiment import DataSets, Record, differences
+from mpsn.experiments._table import Table, quoted, score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,11 +36,7 @@ def table(
             theirs = quoted(published.get(row, ""))
             parameters = f"{size:,}" if size else ""
             lines.append([data, row, parameters, *means, theirs, f"{seconds:.0f}", str(len(runs))])
-        if {"cin", "gin"} <= {*mine}:
-            apart = [
-                difference(by_run(mine["cin"], metric), by_run(mine["gin"], metric), 4)
-                for metric in metrics
-            ]
+        if apart := differences(mine, "cin", "gin", metrics, 4):
             lines.append([data, "cin minus gin", "", *apart, "", "", str(apart[0].runs)])
     measured = ["validation", "test", *(f"test, {name}" for name in names)]
     columns = ["data set", "model", "parameters", *measured, "published", "s per run", "runs"]

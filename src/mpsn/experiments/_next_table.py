@@ -3,8 +3,8 @@
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, by_row, by_run
-from mpsn.experiments._table import Table, difference, score
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, by_row, differences
+from mpsn.experiments._table import Table, score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,10 +30,8 @@ def table(records: list[Record]) -> Table:
         "Accuracy in percent on test paths, mean ± sample standard deviation over splits; 18 % is "
         "chance."
     ]
-    if {*COMPARED} <= {*found}:
-        a, b = COMPARED
-        apart = [difference(by_run(found[a], d), by_run(found[b], d)) for d in DIRECTIONS]
-        lines.append([f"{a} minus {b}", *apart, str(apart[0].runs)])
+    if apart := differences(found, *COMPARED, DIRECTIONS):
+        lines.append([" minus ".join(COMPARED), *apart, str(apart[0].runs)])
         notes.append("The difference is ± its standard error, paired by split.")
     columns = ["model", *DIRECTIONS, "runs"]
     return Table("Ocean drifters: the next step", columns, lines, notes, highest=DIRECTIONS)

@@ -117,13 +117,13 @@ def _commands(section: Section) -> list[str]:
     quick = name != experiment.name
     usual = 2 if quick else experiment.seeds
     models: dict[bool, dict[str, None]] = {}
-    seeds = usual
+    seeds = 0
     for record in records:
         job, gpu = record.job, record.environment.get("device", "cpu") != "cpu"
         models.setdefault(gpu, {})[job.config.model if experiment.select else job.row] = None
-        known = experiment.jobs(job.row, job.config, tuple(range(usual)))
-        if all(job.seeds != each.seeds for each in known):
-            seeds = max(seeds, *job.seeds)
+        planned = experiment.jobs(job.row, job.config, tuple(range(usual)))
+        as_planned = any(job.seeds == each.seeds for each in planned)
+        seeds = max(seeds, usual if as_planned else 1 + max(job.seeds))
     rows = rows_of(experiment.name, experiment.config)
     every = {config.model if experiment.select else row for row, config in rows.items()}
     entry = CATALOG[experiment.name]

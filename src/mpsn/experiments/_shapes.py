@@ -24,7 +24,6 @@ from mpsn.experiments._experiment import (
     Resources,
     Run,
     by_row,
-    by_run,
 )
 from mpsn.experiments._table import Table, difference, score
 from mpsn.experiments._tu_training import Settings, Split, train_folds
@@ -157,10 +156,9 @@ def measured(job: Job) -> Measured:
 def table(records: list[Record]) -> Table:
     """Return test accuracies, mean and standard deviation over the seeds."""
     rows: list[list[str]] = []
-    found = by_row(records, MODELS)
     percent = {
-        row: {key: 100 * value for key, value in by_run(runs, "accuracy").items()}
-        for row, runs in found.items()
+        row: {run.seed: 100 * run.metrics["accuracy"] for run in runs}
+        for row, runs in by_row(records, MODELS).items()
     }
     for row, values in percent.items():
         seconds = sum(record.seconds for record in records if record.job.row == row)
@@ -171,8 +169,7 @@ def table(records: list[Record]) -> Table:
         "sample standard deviation over the seeds, each with another split, at the epoch with the "
         "best accuracy on another fifth."
     ]
-    if {"sin", "gin"} <= {*percent}:
-        apart = difference(percent["sin"], percent["gin"])
+    if apart := difference(percent.get("sin", {}), percent.get("gin", {})):
         rows.append(["SIN minus GIN", apart, "", str(apart.runs)])
         notes.append("The difference is ± its standard error, paired by seed.")
     columns = ["model", "accuracy", "seconds per seed", "runs"]

@@ -144,13 +144,14 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
         rates, errors = zip(*map(summary, mine.values()), strict=True)
         one, color = next(iter(mine.values())), f"C{i}"
         if row in exact:
-            ends = [[j + end for j in mine] for end in (-0.45, 0.45)]
-            ax.hlines(rates, *ends, color, ("solid", "dashed")[i % 2], label=f"{row}, exact", lw=2)
+            left, right = [j - 0.45 for j in mine], [j + 0.45 for j in mine]
+            lines = ax.hlines(rates, left, right, color, label=f"{row}, exact", lw=2)
+            lines.set_linestyle("dashed" if i % 2 else "solid")
             continue
         x = [j + 0.8 * ((i + 0.5) / many - 0.5) for j in mine]
         inside = "none" if authors(one) is None else color
-        marks = {"fmt": MARKERS[i % len(MARKERS)], "mfc": inside, "ms": 7, "capsize": 3}
-        ax.errorbar(x, rates, errors, color=color, label=row, **marks)
+        mark = MARKERS[i % len(MARKERS)]
+        ax.errorbar(x, rates, errors, None, mark, color=color, mfc=inside, capsize=3, label=row)
     for j in range(1, len(families)):
         ax.axvline(j - 0.5, color="0.85", linewidth=0.8, zorder=0)
     ax.set_yscale("symlog", linthresh=1e-5)
