@@ -84,8 +84,8 @@ def _ordered(records: list[Record]) -> list[str]:
 
 def _pairs(record: Record) -> str:
     runs = record.runs
-    failed = f"{fmean(run.metrics['failed'] for run in runs):.1f}".removesuffix(".0")
-    text = f"{failed} of {runs[0].metrics['pairs']:.0f}"
+    failed = f"{fmean(run.metrics['failed'] for run in runs):,.1f}".removesuffix(".0")
+    text = f"{failed} of {runs[0].metrics['pairs']:,.0f}"
     if record.job.config.distance == "rounding":
         equal = sum(run.metrics["as_swl"] == 1 for run in runs)
         text += ", SWL's" if equal == len(runs) else f", SWL's in {equal} runs only"
