@@ -197,7 +197,7 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
         curve = 100 * np.mean([run.curve["test"] for run in runs], axis=0)
         ax.plot(np.arange(1, len(curve) + 1), curve, label=MODELS.get(row, row))
     ax.set(xlabel="epoch", ylabel="test accuracy, mean over seeds")
-    ax.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
+    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     figure.set_label("A Rips complex of each class, and test accuracy by epoch, mean over seeds.")
     return {"shapes": figure}
 
