@@ -35,7 +35,7 @@ def test_the_page_needs_nothing_else(runs):
     assert 'name="viewport"' in page
     assert "toy-quick" not in page
     assert "mpsn reproduce toy --model a,b --seeds 1 --data DIR --out RUNS" in page
-    assert "seed 0, folds 0 to 1" in page
+    assert "seeds 0, folds 0 to 1" in page
     assert "scale = 2.0" in page
 
 

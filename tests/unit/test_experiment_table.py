@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import sem, ttest_rel
 
 from mpsn.experiments._experiment import Run, differences
-from mpsn.experiments._table import Cell, Table, difference, plus_minus, quoted, score
+from mpsn.experiments._table import DIFFERENCE, Cell, Table, difference, plus_minus, quoted, score
 
 VALUES = st.lists(st.floats(-100, 100), min_size=2, max_size=6)
 
@@ -85,7 +85,7 @@ def test_the_best_are_marked_by_group_and_as_shown(values):
     groups = table.groups()
     assert [group.name for group in groups] == ["set 0", "set 1"]
     assert [group.notes for group in groups] == [[], ["About one."]]
-    assert table.remarks == ["All of it.", "set 10: about none."]
+    assert table.remarks == ["All of it.", "set 10: about none.", DIFFERENCE]
     for i, group in enumerate(groups):
         assert group.columns == ["model", "most", "least", "text"]
         shown = [float(f"{v:.1f}") for v in values[i::2]]
@@ -103,6 +103,7 @@ def test_one_text_everywhere():
         "**T**",
         "All of it.",
         "set 10: about none.",
+        DIFFERENCE,
         "**set 0**",
         "| model | most | least | text |\n| --- | --- | --- | --- |\n| row 0 | 1.0 | *-1.0* | - |\n"
         "| row 2 | **3.0** | ***-3.0*** | - |\n| apart | +900.5 ± 0.5 |  |  |",

@@ -29,7 +29,10 @@ def table(records: list[Record]) -> Table:
     for row, mine in _by_row(records).items():
         told = [fmean(_told(mine[name])) if name in mine else nan for name in present]
         total = sum(value for value in told if not isnan(value))
-        cells = [Cell("-" if isnan(value) else f"{value:g}", value) for value in [*told, total]]
+        cells = [
+            Cell("-" if isnan(value) else f"{value:g}").having(value=value)
+            for value in [*told, total]
+        ]
         lines.append([row, *cells, _agreement(list(mine.values()))])
     sizes = [f"{name} ({len(CATEGORIES[name])})" for name in present]
     total = sum(len(CATEGORIES[name]) for name in present)

@@ -50,9 +50,8 @@ def table(records: list[Record]) -> Table:
 def _notes(records: list[Record]) -> list[str]:
     notes = [
         "Means ± sample standard deviations: over ten splits of the co-author complex, and over "
-        "seeds of the network on temporal sets, which have one split; the difference is ± its "
-        "standard error over the splits. Lift is the ratio of average precision to the share of "
-        "triples that close."
+        "seeds of the network on temporal sets, which have one split. Lift is the ratio of average "
+        "precision to the share of triples that close."
     ]
     for name in _sets(records):
         run = next(r.runs[0].metrics for r in records if r.job.data == name)

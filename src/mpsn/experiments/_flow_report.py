@@ -55,7 +55,6 @@ def accuracy_table(
     if apart := differences(found, *COMPARED, PARTS):
         name = " minus ".join(rows[row].label for row in COMPARED)
         lines.append([name, *apart, "", "", "", "", str(apart[0].runs)])
-        notes.append("The difference is ± its standard error, paired by seed.")
     if quick:
         notes.append("A small version (--quick): do not compare it with the paper's figures.")
     columns = [f"{of}{part}" for of in ("", "paper: ", "re-run: ") for part in PARTS]

@@ -42,10 +42,9 @@ def table(
     columns = ["data set", "model", "parameters", *measured, "published", "s per run", "runs"]
     said = (
         "Mean ± standard deviation over seeds, which differ in weights and in the order of "
-        "training; at the epoch that is best in validation. Differences are ± their standard "
-        "errors, paired by seed. Settings of CIN were chosen in validation; the other rows and the "
-        "numbers of epochs were not compared. Seeds are trained in one pass; seconds are those of "
-        "the pass divided by their number."
+        "training; at the epoch that is best in validation. Settings of CIN were chosen in "
+        "validation; the other rows and the numbers of epochs were not compared. Seeds are "
+        "trained in one pass; seconds are those of the pass divided by their number."
     )
     best = [*measured[1:], "published"]
     highest, lowest = (best, []) if better == "highest" else ([], best)

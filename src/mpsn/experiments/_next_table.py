@@ -32,7 +32,6 @@ def table(records: list[Record]) -> Table:
     ]
     if apart := differences(found, *COMPARED, DIRECTIONS):
         lines.append([" minus ".join(COMPARED), *apart, str(apart[0].runs)])
-        notes.append("The difference is ± its standard error, paired by split.")
     columns = ["model", *DIRECTIONS, "runs"]
     return Table("Ocean drifters: the next step", columns, lines, notes, highest=DIRECTIONS)
 

@@ -103,8 +103,8 @@ def _section(section: Section) -> dict[str, Any]:
         "groups": table.groups(),
         "notes": [*table.remarks, *left_out],
         "commands": _commands(section),
-        "seeds": _numbers("seed", {run.seed for r in records for run in r.runs}),
-        "folds": _numbers("fold", {run.fold for r in records for run in r.runs}),
+        "seeds": _numbers({run.seed for r in records for run in r.runs}),
+        "folds": _numbers({run.fold for r in records for run in r.runs}),
         "images": _images(experiment, records),
         "places": [f"{where}: {seconds:,.1f} s in all" for where, seconds in places.items()],
         "configs": configs,
@@ -116,37 +116,32 @@ def _commands(section: Section) -> list[str]:
     name, experiment, records, _ = section
     quick = name != experiment.name
     usual = 2 if quick else experiment.seeds
-    models: dict[bool, dict[str, None]] = {}
+    models: dict[bool, set[str]] = {}
     seeds = 0
     for record in records:
         job, gpu = record.job, record.environment.get("device", "cpu") != "cpu"
-        models.setdefault(gpu, {})[job.config.model if experiment.select else job.row] = None
+        models.setdefault(gpu, set()).add(job.config.model if experiment.select else job.row)
         planned = experiment.jobs(job.row, job.config, tuple(range(usual)))
         as_planned = any(job.seeds == each.seeds for each in planned)
         seeds = max(seeds, usual if as_planned else 1 + max(job.seeds))
     rows = rows_of(experiment.name, experiment.config)
     every = {config.model if experiment.select else row for row, config in rows.items()}
-    entry = CATALOG[experiment.name]
     return [
         " ".join(
             [f"mpsn reproduce {experiment.name}"]
-            + [f"--model {','.join(sorted(some))}"] * ({*some} != every)
+            + [f"--model {','.join(sorted(some))}"] * (some != every)
             + [f"--seeds {seeds}"] * (seeds != usual)
             + ["--quick"] * quick
             + ["--device cuda"] * gpu
-            + ["--data DIR"] * entry.reads_data
+            + ["--data DIR"] * CATALOG[experiment.name].reads_data
             + ["--out RUNS"]
         )
         for gpu, some in sorted(models.items(), reverse=True)
     ]
 
 
-def _numbers(what: str, found: set[int]) -> str:
-    """Return numbers in words, such as seeds 0 to 4; one fold is not worth a word."""
-    first, last = min(found), max(found)
-    if first == last:
-        return f"{what} {first}" if what == "seed" else ""
-    return f"{what}s {first} to {last}"
+def _numbers(found: set[int]) -> str:
+    return " to ".join(str(number) for number in sorted({min(found), max(found)}))
 
 
 def _images(experiment: Experiment, records: list[Record]) -> dict[str, str]:

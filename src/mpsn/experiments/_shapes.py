@@ -171,7 +171,6 @@ def table(records: list[Record]) -> Table:
     ]
     if apart := difference(percent.get("sin", {}), percent.get("gin", {})):
         rows.append(["SIN minus GIN", apart, "", str(apart.runs)])
-        notes.append("The difference is ± its standard error, paired by seed.")
     columns = ["model", "accuracy", "seconds per seed", "runs"]
     return Table("Shapes", columns, rows, notes, highest=["accuracy"])
 

@@ -5,7 +5,7 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
 from mpsn.experiments._experiment import DataSets, Job, Measured, Record
-from mpsn.experiments._table import Cell, Kind, Table
+from mpsn.experiments._table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ def table(records: list[Record]) -> Table:
                 record.job.data,
                 record.job.row,
                 _rate(*summary(record)),
-                "" if theirs is None else _rate(*theirs, "quoted"),
+                "" if theirs is None else _rate(*theirs).having(kind="quoted"),
                 _pairs(record),
                 str(len(record.runs)),
             ]
@@ -92,12 +92,12 @@ def _pairs(record: Record) -> str:
     return text
 
 
-def _rate(mean: float, error: float, kind: Kind = "measured") -> Cell:
+def _rate(mean: float, error: float) -> Cell:
     text = f"{mean:.4g}"
     if error:
         digits = max(0, 1 - floor(log10(error)))  # two of the error's
         text = f"{mean:.{digits}f} ± {error:.{digits}f}"
-    return Cell(text, float(text.split(" ± ")[0]), error, kind=kind)
+    return Cell(text).having(value=float(text.split(" ± ")[0]), spread=error)
 
 
 def _notes(records: list[Record]) -> list[str]:

@@ -99,7 +99,8 @@ def _cell(runs: list[Run], part: str, task: str) -> Cell:
             return Cell("-")
         spread = stdev(values) if len(values) > 1 else 0.0
         shown.append(f"{fmean(values):.3f}" + f" ± {spread:.3f}" * (spread >= 0.0005))
-    return Cell(" / ".join(shown), float(shown[0].split(" ± ")[0]), runs=len(runs))
+    value = float(shown[0].split(" ± ")[0])
+    return Cell(" / ".join(shown)).having(value=value, runs=len(runs))
 
 
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":

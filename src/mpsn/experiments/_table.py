@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from math import isnan, nan
 from statistics import fmean, stdev
-from typing import Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
-Kind = Literal["measured", "quoted", "difference"]
 K = TypeVar("K", bound=Hashable)
+DIFFERENCE = 'A row "A minus B" is a mean difference ± its standard error, paired by fold or seed.'
 
 
 class Cell(str):
@@ -25,43 +24,31 @@ class Cell(str):
         best: Whether it is the best of its column.
     """
 
-    value: float
-    spread: float
-    runs: int
-    kind: Kind
-    best: bool
+    value: float = nan
+    spread: float = nan
+    runs: int = 0
+    kind: Literal["measured", "quoted", "difference"] = "measured"
+    best: bool = False
 
-    def __new__(
-        cls,
-        text: str,
-        value: float = nan,
-        spread: float = nan,
-        runs: int = 0,
-        kind: Kind = "measured",
-        best: bool = False,
-    ) -> Self:
-        """Make a cell."""
-        cell = super().__new__(cls, text)
-        cell.value, cell.spread, cell.runs, cell.kind, cell.best = value, spread, runs, kind, best
+    def having(self, **known: Any) -> "Cell":
+        """Return the same text with other attributes."""
+        cell = Cell(self)
+        vars(cell).update(vars(self) | known)
         return cell
 
 
 def plus_minus(
-    value: float,
-    spread: float = nan,
-    digits: int = 1,
-    runs: int = 1,
-    kind: Kind = "measured",
+    value: float, spread: float = nan, digits: int = 1, runs: int = 1, sign: str = ""
 ) -> Cell:
     """Return a figure ± its spread, or the figure alone if that is not a number.
 
     Example:
-        >>> plus_minus(71.84, 6.1), plus_minus(2, 0.5, kind="difference"), plus_minus(2 / 3)
+        >>> plus_minus(71.84, 6.1), plus_minus(2, 0.5, sign="+"), plus_minus(2 / 3)
         ('71.8 ± 6.1', '+2.0 ± 0.5', '0.7')
     """
-    text = f"{value:{'+' * (kind == 'difference')}.{digits}f}"
+    text = f"{value:{sign}.{digits}f}"
     shown = text if isnan(spread) else f"{text} ± {spread:.{digits}f}"
-    return Cell(shown, float(text), spread, runs, kind)
+    return Cell(shown).having(value=float(text), spread=spread, runs=runs)
 
 
 def score(values: Sequence[float], digits: int = 1) -> Cell:
@@ -72,11 +59,9 @@ def score(values: Sequence[float], digits: int = 1) -> Cell:
 
 def quoted(text: str) -> Cell:
     """Return the figure of others as they print it, such as 54.3 ± 3.3 or > 3 days."""
-    value, spread = [
-        float(part) if re.fullmatch(r"[-+]?[\d.]+", part) else nan
-        for part in map(str.strip, f"{text}±".split("±")[:2])
-    ]
-    return Cell(text, value, spread, kind="quoted")
+    found = re.fullmatch(r"(-?[\d.]+)(?: ± ([\d.]+))?", text)
+    value, spread = map(float, found.groups("nan")) if found else (nan, nan)
+    return Cell(text).having(value=value, spread=spread, kind="quoted")
 
 
 def difference(ours: Mapping[K, float], theirs: Mapping[K, float], digits: int = 1) -> Cell:
@@ -90,9 +75,9 @@ def difference(ours: Mapping[K, float], theirs: Mapping[K, float], digits: int =
     """
     apart = [ours[key] - theirs[key] for key in ours if key in theirs]
     if len(apart) < 2:
-        return Cell("", kind="difference")
+        return Cell()
     error = stdev(apart) / len(apart) ** 0.5
-    return plus_minus(fmean(apart), error, digits, len(apart), "difference")
+    return plus_minus(fmean(apart), error, digits, len(apart), "+").having(kind="difference")
 
 
 class Group(NamedTuple):
@@ -128,42 +113,37 @@ class Table:
 
     @property
     def remarks(self) -> list[str]:
-        """The notes that belong to no group."""
+        """The notes that belong to no group, and one on differences if there are any."""
         groups = tuple(f"{row[0]}: " for row in self.rows if self.grouped)
-        return [note for note in self.notes if not note.startswith(groups)]
+        cells = (cell for row in self.rows for cell in row if isinstance(cell, Cell))
+        apart = [DIFFERENCE] * any(cell.kind == "difference" for cell in cells)
+        return [*(note for note in self.notes if not note.startswith(groups)), *apart]
 
     def groups(self) -> list[Group]:
         """Return the rows by group, the best figures marked, without columns that are empty."""
-        if not self.rows:
-            return [Group("", self.columns, [], [])]
         first = int(self.grouped)
-        found: dict[str, list[list[Cell]]] = {}
+        found: dict[str, list[Sequence[str]]] = {}
         for row in self.rows:
-            line = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row[first:]]
-            found.setdefault(row[0] if self.grouped else "", []).append(line)
+            found.setdefault(row[0] if self.grouped else "", []).append(row[first:])
         groups = []
         for name, rows in found.items():
             columns = {
-                column: self._marked(column, list(cells))
+                column: self._marked(column, cells)
                 for column, cells in zip(self.columns[first:], zip(*rows, strict=True), strict=True)
                 if any(cells)
             }
             shown = [list(row) for row in zip(*columns.values(), strict=True)]
             about = [n[len(name) + 2 :] for n in self.notes if n.startswith(f"{name}: ")]
             groups.append(Group(name, list(columns), shown, [n[0].upper() + n[1:] for n in about]))
-        return groups
+        return groups or [Group("", self.columns, [], [])]
 
-    def _marked(self, column: str, cells: list[Cell]) -> list[Cell]:
+    def _marked(self, column: str, texts: Sequence[str]) -> list[Cell]:
         """Mark the best figures of a column, unless all are equal."""
+        cells = [text if isinstance(text, Cell) else Cell(text) for text in texts]
         values = {c.value for c in cells if c.kind != "difference" and not isnan(c.value)}
-        if column not in {*self.highest, *self.lowest} or len(values) < 2:
-            return cells
-        best = max(values) if column in self.highest else min(values)
-        marked = []
-        for cell in map(copy, cells):
-            cell.best = cell.value == best and cell.kind != "difference"
-            marked.append(cell)
-        return marked
+        best = [max(values)] if column in self.highest and len(values) > 1 else []
+        best += [min(values)] if column in self.lowest and len(values) > 1 else []
+        return [c.having(best=c.kind != "difference" and c.value in best) for c in cells]
 
     def markdown(self) -> str:
         """Return the table as Markdown: the best figures in bold, quoted ones in italics."""
