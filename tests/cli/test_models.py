@@ -16,6 +16,7 @@ import pytest
 import toy_experiment
 from mpsn.cli import _models
 from mpsn.experiments import _report
+from mpsn.experiments._catalog import Entry
 from mpsn.experiments._engine import run
 
 
@@ -228,7 +229,7 @@ def test_show_graphs(mpsn, tmp_path):
 
 
 def test_show_runs(mpsn, tmp_path, monkeypatch):
-    monkeypatch.setattr(_report, "CATALOG", ("toy",))
+    monkeypatch.setattr(_report, "CATALOG", {"toy": Entry("Toys.")})
     monkeypatch.setitem(sys.modules, "mpsn.experiments._toy", toy_experiment)
     run(toy_experiment.EXPERIMENT, {"a": toy_experiment.ToyConfig(1.0)}, 1, out=tmp_path / "toy")
     code, out, _ = mpsn("show", tmp_path)
@@ -240,7 +241,7 @@ def test_show_runs(mpsn, tmp_path, monkeypatch):
 
 
 def test_errors_are_one_line_and_exit_2(mpsn, folders, saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(_report, "CATALOG", ())
+    monkeypatch.setattr(_report, "CATALOG", {})
     (tmp_path / "empty").mkdir()
     lonely = tmp_path / "lonely.g6"
     nx.write_graph6(nx.path_graph(3), lonely)

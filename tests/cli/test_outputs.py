@@ -14,6 +14,7 @@ import pytest
 import toy_experiment
 from mpsn.estimators import SimplicialClassifier
 from mpsn.experiments import _report
+from mpsn.experiments._catalog import Entry
 from mpsn.experiments._engine import run
 
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
@@ -36,7 +37,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     """Return a folder of records of the toy experiment."""
-    monkeypatch.setattr(_report, "CATALOG", ("toy",))
+    monkeypatch.setattr(_report, "CATALOG", {"toy": Entry("Toys.")})
     monkeypatch.setitem(sys.modules, "mpsn.experiments._toy", toy_experiment)
     run(toy_experiment.EXPERIMENT, {"a": toy_experiment.ToyConfig(1.0)}, 1, out=tmp_path / "r/toy")
     return tmp_path / "r"

@@ -24,7 +24,7 @@ def test_a_table_of_one_data_set(mpsn, options, tmp_path):
     chosen = "--dataset", NAME, "--model", "gin,wl-kernel", "--quick", "--seeds", 1
     code, out, _ = mpsn("reproduce", "tu", *chosen, *options)
     assert code == 0
-    assert "GIN (quoted)" in out
+    assert "57.5 ± 1.5" in out  # quoted, beside ours
     assert "SWL kernel" not in out
     assert (tmp_path / "runs/tu-quick/figures/tu_curves.png").exists()
     code, out, _ = mpsn("reproduce", "tu", *chosen, *options, "--json")

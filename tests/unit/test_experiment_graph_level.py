@@ -214,7 +214,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_experiments_from_files_to_tables(name, folder, tmp_path):
     result = reproduce(name, quick=True, data=folder, out=tmp_path)
-    lines = result.table.rows
+    lines = [line for line in result.table.rows if "minus" not in line[1]]
     assert len(lines) == len(rows(name, find(name).config)) * (2 if name == "moleculenet" else 1)
     assert len(result.figures) == 2
     assert not result.missing

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from scipy.stats import ttest_rel
 
 from mpsn.complexes._graphs import as_graph
 from mpsn.datasets._tu import SETS
@@ -235,12 +236,12 @@ def test_protocols_by_the_definition():
 def test_spread_over_seeds_and_standard_errors_of_differences():
     """Two seeds and two folds, by hand."""
     one, two = Score.of(np.array([[70.0, 74], [72, 76]])), Score.of(np.array([[70.0, 72]]))
-    assert str(two) == "71.0 ± 1.0"  # one seed has no spread
-    assert str(one) == f"73.0 ± 2.0 (± {2**0.5:.1f})"  # seeds of mean 72 and 74
+    assert two.cell() == "71.0 ± 1.0"  # one seed has no spread
+    assert one.cell() == f"73.0 ± 2.0 (± {2**0.5:.1f})"  # seeds of mean 72 and 74
     assert one.minus(two) == "+2.0 ± 1.0"  # by folds 71 - 70 and 75 - 72: 1 and 3
-    assert one.minus(Score.of(np.array([[70.0]]))) == "+3.0"
+    assert one.minus(Score.of(np.array([[70.0]]))) == ""
     records = [record("sin", SMALL, made(range(2), (0, 1, 2)))]
-    assert table(records).rows[0][4] == "3"
+    assert table(records).rows[0][5] == "3"
 
 
 def test_which_models_have_several_seeds():
@@ -269,7 +270,7 @@ def test_the_table_shows_ours_beside_what_is_quoted():
     records = [
         record("sin-sum", reddit, made(range(10), val=0.7)),
         record("sin-mean", reddit, made(range(10), val=0.8)),
-        record("gin", gin, made(range(10))),
+        record("gin", gin, made(range(10), (0, 1))),
         record("wl", replace(KERNEL, dataset="NCI1"), made(range(1))),
     ]
     assert chosen(rows(records))["REDDIT-BINARY", "sin"].name == "sin-mean"
@@ -277,15 +278,24 @@ def test_the_table_shows_ours_beside_what_is_quoted():
     lines = [line[:2] for line in found.rows]
     assert lines[0] == ["NCI1", "SWL kernel"]
     assert ["REDDIT-BINARY", "SIN"] in lines
-    assert ["NCI1", "RWK (quoted)", "> 3 days", "", ""] in found.rows
-    assert ["REDDIT-BINARY", "SIN (quoted)", "92.2 ± 1.0", "", ""] in found.rows
-    assert ["REDDIT-BINARY", "GSN (quoted)"] not in lines
+    assert ["NCI1", "RWK", "", "> 3 days", "", ""] in found.rows
+    sin = next(line for line in found.rows if line[:2] == ["REDDIT-BINARY", "SIN"])
+    assert [cell.kind for cell in sin[2:5]] == ["measured", "quoted", "measured"]
+    assert sin[3] == "92.2 ± 1.0"
+    assert ["REDDIT-BINARY", "GSN"] not in lines
+    honest = [
+        np.array([100 * run.metrics["honest"] for run in r.runs]).reshape(-1, 10).mean(axis=0)
+        for r in records[1:3]
+    ]
+    t = ttest_rel(*honest)
+    assert found.rows[-1][:2] == ["REDDIT-BINARY", "SIN minus GIN"]
+    assert found.rows[-1][4].spread == pytest.approx(np.mean(honest[0] - honest[1]) / t.statistic)
+    assert found.rows[-1][4].runs == 10
     notes = "\n".join(found.notes)
     assert "of sin-mean and sin-sum the first is shown; its validation accuracy is 80.0" in notes
     assert "NCI1: SWL kernel on 1 of 10 folds." in notes
     assert "3 graphs are in no test fold" in notes
     assert "from the paper's 92.2 ± 1.0, not within one standard deviation" in notes
-    assert "REDDIT-BINARY: SIN against our GIN" in notes
     assert set(EXPERIMENT.figures(records, DataSets(EXPERIMENT, None))) == {
         "tu_triangles",
         "tu_curves",
@@ -376,6 +386,6 @@ def test_stratified_folds_are_told_from_given_ones(data):
 def test_the_quick_version_runs_on_real_data(tmp_path):
     rows = [f"proteins-{model}" for model in tu_table.MODELS]
     result = reproduce("tu", models=rows, quick=True, seeds=1, out=tmp_path)
-    shown = [line[1] for line in result.table.rows[: len(rows)]]
-    assert shown == list(tu_table.MODELS.values())
+    shown = [line[1] for line in result.table.rows]
+    assert {*tu_table.MODELS.values()} <= {*shown}
     assert {Path(path).stem for path in result.figures} == {"tu_triangles", "tu_curves"}

@@ -13,9 +13,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 from typer.models import ArgumentInfo
 
 from mpsn.errors import FileError, MissingPackageError, MPSNError, visible
+from mpsn.experiments._table import Cell
+from mpsn.experiments._table import Table as Results
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -65,21 +68,42 @@ def print_table(
 ) -> None:
     """Print a table, in parts if it is too wide, notes below it, and the paths of figures."""
     head = [visible(column) for column in columns]
-    body = [["" if cell is None else visible(cell) for cell in row] for row in rows]
+    cells = [list(row) for row in rows]
+    body = [["" if cell is None else visible(cell) for cell in row] for row in cells]
     console, name = Console(), escape(visible(title))
     for part, widths in _parts(head, body, console.width):
         table = Table(title=name, title_justify="left")
         for i, width in zip(part, widths, strict=True):
             column = textwrap.fill(head[i], width, break_on_hyphens=False)
             table.add_column(escape(column), overflow="fold", no_wrap=i == 0)
-        for row in body:
-            table.add_row(*(escape(row[i]) for i in part))
+        for row, texts in zip(cells, body, strict=True):
+            table.add_row(*(Text(texts[i], _style(row[i])) for i in part))
         console.print(table)
         name = ""
+    _print_below(notes, figures)
+
+
+def _print_below(notes: Iterable[str], figures: Iterable[Path | None]) -> None:
     for line in notes:
         Console(soft_wrap=True).print(escape(visible(line)), highlight=False)
     for path in filter(None, figures):
         print(f"figure: {visible(path)}")
+
+
+def _style(cell: object) -> str:
+    if not isinstance(cell, Cell):
+        return ""
+    return " ".join(["bold"] * cell.best + ["italic"] * (cell.kind == "quoted"))
+
+
+def print_results(
+    table: Results, notes: Iterable[str] = (), figures: Iterable[Path | None] = ()
+) -> None:
+    """Print a table of results by group: the best in bold, quoted figures in italics."""
+    for name, columns, rows, about in table.groups():
+        title = f"{table.title}: {name}" if name else table.title
+        print_table(title, columns, rows, about)
+    _print_below([*table.remarks, *notes], figures)
 
 
 def _parts(

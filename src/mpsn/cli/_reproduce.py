@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson, drawing, print_table, split
+from mpsn.cli._output import AsJson, drawing, print_results, print_table, split
 from mpsn.errors import MPSNError, visible
 from mpsn.experiments._catalog import CATALOG, Entry
 
@@ -178,8 +178,7 @@ def tune_tu(
     if as_json:
         print(json.dumps([{**s._asdict(), "config": asdict(s.config)} for s in found]))
         return
-    table = ranking(found)
-    print_table(table.title, table.columns, table.rows, table.notes)
+    print_results(ranking(found))
     print(f"records: {visible(out / 'tu-tune')}")
 
 
@@ -232,6 +231,5 @@ def _print(result: "Result", as_json: bool) -> None:
         }
         print(json.dumps(values))
         return
-    table, notes = result.table, [*result.table.notes, *result.missing]
-    print_table(table.title, table.columns, table.rows, notes, result.figures)
+    print_results(result.table, result.missing, result.figures)
     print(f"records: {visible(result.folder)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from mpsn.cli._graphs import graphs_of, print_rows
-from mpsn.cli._output import AsJson, drawing, print_lines, print_table, refuse
+from mpsn.cli._output import AsJson, drawing, print_lines, print_results, print_table, refuse
 from mpsn.errors import UNREADABLE, GraphError, MPSNError
 
 if TYPE_CHECKING:
@@ -227,4 +227,4 @@ def _show_runs(folder: Path, as_json: bool) -> None:
         print(json.dumps(tables))
         return
     for table, left_out in found.values():
-        print_table(table.title, table.columns, table.rows, [*table.notes, *left_out])
+        print_results(table, left_out)

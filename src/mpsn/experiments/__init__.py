@@ -7,11 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mpsn.experiments._experiment import Job, Record, Run, Table
+    from mpsn.experiments._experiment import Job, Record, Run
     from mpsn.experiments._graph_data import pack
     from mpsn.experiments._report import report
     from mpsn.experiments._reproduce import Result, reproduce
     from mpsn.experiments._store import Store
+    from mpsn.experiments._table import Table
 
 _HOMES = {
     "Job": "_experiment",
@@ -19,7 +20,7 @@ _HOMES = {
     "Result": "_reproduce",
     "Run": "_experiment",
     "Store": "_store",
-    "Table": "_experiment",
+    "Table": "_table",
     "pack": "_graph_data",
     "report": "_report",
     "reproduce": "_reproduce",

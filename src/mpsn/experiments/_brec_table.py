@@ -1,10 +1,12 @@
 """The table and the figure of BREC."""
 
 from collections.abc import Sequence
+from math import isnan, nan
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record
+from mpsn.experiments._table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,9 +27,13 @@ def table(records: list[Record]) -> Table:
     present = [name for name in CATEGORIES if name in {r.job.data for r in records}]
     lines = []
     for row, mine in _by_row(records).items():
-        cells = [f"{fmean(_told(mine[name])):g}" if name in mine else "-" for name in present]
-        total = sum(fmean(_told(record)) for record in mine.values())
-        lines.append([row, *cells, f"{total:g}", _agreement(list(mine.values()))])
+        told = [fmean(_told(mine[name])) if name in mine else nan for name in present]
+        total = sum(value for value in told if not isnan(value))
+        cells = [
+            Cell("-" if isnan(value) else f"{value:g}").having(value=value)
+            for value in [*told, total]
+        ]
+        lines.append([row, *cells, _agreement(list(mine.values()))])
     sizes = [f"{name} ({len(CATEGORIES[name])})" for name in present]
     total = sum(len(CATEGORIES[name]) for name in present)
     columns = ["test or network", *sizes, f"total ({total})", "network against test"]
@@ -36,7 +42,7 @@ def table(records: list[Record]) -> Table:
         "cycles, triangles among them. Marks are used on the pairs that are indistinguishable "
         "without, since they can only help."
     ]
-    return Table("BREC: pairs distinguished", columns, lines, notes)
+    return Table("BREC: pairs distinguished", columns, lines, notes, highest=columns[1:-1])
 
 
 def measured(job: Job) -> Measured:

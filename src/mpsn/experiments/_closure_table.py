@@ -1,14 +1,16 @@
 """The table and the figure of the experiment on closure."""
 
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, differences
+from mpsn.experiments._table import Table, score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COAUTHOR = "coauthor"
+BEST = ("AUC", "AUC, overlapping split", "average precision")
 
 
 def measured(job: Job) -> Measured:
@@ -18,33 +20,38 @@ def measured(job: Job) -> Measured:
 
 
 def table(records: list[Record]) -> Table:
-    """Return AUC and average precision by score, one block of columns per data set."""
-    found, columns, lines = _by_row(records), ["score"], []
+    """Return AUC and average precision by data set and score."""
+    lines: list[list[str]] = []
+    found = _by_row(records)
     for name in _sets(records):
-        if name == COAUTHOR:
-            columns += [f"{name}: AUC", "AUC, overlapping split"]
-        else:
-            columns += [f"{name}: AUC", "precision", "lift"]
-    for row, mine in found.items():
-        cells = []
-        for name in _sets(records):
-            if name not in mine:
-                cells += ["-"] * (2 if name == COAUTHOR else 3)
-                continue
-            cells.append(_spread(mine[name], "auc", 4 if name == COAUTHOR else 3))
-            if name == COAUTHOR:
-                cells.append(_spread(mine[name], "auc_overlapping", 4))
-            else:
-                cells += [_spread(mine[name], "precision", 3), f"{_lift(mine[name]):.1f}"]
-        lines.append([row, *cells])
-    return Table("Closure: which triples become triangles", columns, lines, _notes(records))
+        mine = {row: of[name] for row, of in found.items() if name in of}
+        digits = 4 if name == COAUTHOR else 3
+        for row, record in mine.items():
+            cells = [
+                score([run.metrics[metric] for run in record.runs], digits)
+                if metric in record.runs[0].metrics
+                else ""
+                for metric in ("auc", "auc_overlapping")
+            ]
+            if name != COAUTHOR:
+                cells += [score([run.metrics["precision"] for run in record.runs], 3)]
+                cells += [f"{_lift(record):.1f}"]
+            lines.append([name, row, *cells, *[""] * (4 - len(cells)), str(len(record.runs))])
+        runs = {row: record.runs for row, record in mine.items()}
+        lines += [
+            [name, "network minus logistic", apart, "", "", "", str(apart.runs)]
+            for apart in differences(runs, "network", "logistic", ["auc"], digits)
+        ]
+    columns = ["data set", "score", *BEST, "lift", "runs"]
+    title = "Closure: which triples become triangles"
+    return Table(title, columns, lines, _notes(records), highest=BEST, grouped=True)
 
 
 def _notes(records: list[Record]) -> list[str]:
     notes = [
         "Means ± sample standard deviations: over ten splits of the co-author complex, and over "
-        "seeds of the network on temporal sets, which have one split. Precision is average "
-        "precision, lift its ratio to the share of triples that close."
+        "seeds of the network on temporal sets, which have one split. Lift is the ratio of average "
+        "precision to the share of triples that close."
     ]
     for name in _sets(records):
         run = next(r.runs[0].metrics for r in records if r.job.data == name)
@@ -72,12 +79,6 @@ def _by_row(records: list[Record]) -> dict[str, dict[str, Record]]:
     return {row: found[row] for row in sorted(found, key=key)}
 
 
-def _spread(record: Record, metric: str, digits: int) -> str:
-    values = [run.metrics[metric] for run in record.runs]
-    mean = f"{fmean(values):.{digits}f}"
-    return f"{mean} ± {stdev(values):.{digits}f}" if len(values) > 1 else mean
-
-
 def _lift(record: Record) -> float:
     return fmean(
         run.metrics["precision"] * run.metrics["triples"] / max(1, run.metrics["closed"])
@@ -100,4 +101,5 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
         ax.set(title=name, xlabel="AUC", yticks=range(len(found)), yticklabels=list(found))
         ax.grid(axis="x", alpha=0.3)
     axes[0, 0].invert_yaxis()
+    figure.set_label("AUC of each score on each data set, a dot for every split or seed.")
     return {"closure": figure}

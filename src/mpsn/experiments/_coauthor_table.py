@@ -1,9 +1,10 @@
 """The table and the figure of the experiment on missing citations."""
 
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run
+from mpsn.experiments._table import Table, score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +23,7 @@ def table(records: list[Record]) -> Table:
     """Return the mean absolute error per dimension by share and row, and Ebli et al.'s accuracy."""
     lines = []
     for (share, row), runs in _runs(records).items():
-        cells = [_spread([run.metrics[f"error_{k}"] for run in runs]) for k in DIMS]
+        cells = [score([run.metrics[f"error_{k}"] for run in runs], 3) for k in DIMS]
         within = [100 * fmean(run.metrics[f"within_{k}"] for run in runs) for k in DIMS]
         text = " ".join(f"{value:.1f}" for value in within)
         lines.append([_name(share), row, *cells, text, str(len(runs))])
@@ -33,16 +34,12 @@ def table(records: list[Record]) -> Table:
         "network. "
         "Within 10 %: percentage of the missing values, in dimensions 0 to 5.",
     ]
-    return Table("Missing citations", columns, lines, notes)
+    dims = columns[2:-2]
+    return Table("Missing citations", columns, lines, notes, lowest=dims, grouped=True)
 
 
 def _name(share: str) -> str:
     return "30 %, given" if share == GIVEN else f"{share} %"
-
-
-def _spread(values: list[float]) -> str:
-    mean = f"{fmean(values):.3f}"
-    return f"{mean} ± {stdev(values):.3f}" if len(values) > 1 else mean
 
 
 def _runs(records: list[Record]) -> dict[tuple[str, str], list[Run]]:
@@ -72,7 +69,7 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
             mine = [(s, found[s, row]) for s in shares if (s, row) in found]
             means = [fmean(run.metrics[f"error_{k}"] for run in runs) for _, runs in mine]
             ax.plot([_name(s) for s, _ in mine], means, "o-", color=f"C{i}", label=row)
-        ax.set(title=f"dimension {k}", yscale="symlog")
+        ax.set_title(f"dimension {k}")
         ax.set_yscale("symlog", linthresh=0.01)
         ax.set_ylim(bottom=0)
         ax.grid(alpha=0.3)
@@ -87,4 +84,5 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
         frameon=False,
     )
     figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.set_label("Mean absolute error in each dimension, by the share of missing citations.")
     return {"coauthor": figure}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from mpsn.errors import FileError
+from mpsn.experiments._table import Cell, difference
+from mpsn.experiments._table import Table as Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,29 +85,29 @@ class Record:
     finished: float = 0.0
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table to print, or to put into a report or a document."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-    notes: list[str] = field(default_factory=list)
-
-    def markdown(self) -> str:
-        """Return the table as Markdown."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-        text = "\n".join("| " + " | ".join(line) + " |" for line in cells)
-        return "\n\n".join([f"**{self.title}**", text, *self.notes])
-
-
 def by_row(records: Sequence[Record], order: Iterable[str] = ()) -> dict[str, list[Run]]:
     """Return the runs of each row that has any; rows in ``order`` come first."""
     runs: dict[str, list[Run]] = {row: [] for row in order}
     for record in records:
         runs.setdefault(record.job.row, []).extend(record.runs)
     return {row: found for row, found in runs.items() if found}
+
+
+def differences(
+    found: Mapping[str, Sequence[Run]], a: str, b: str, metrics: Sequence[str], digits: int = 1
+) -> list[Cell]:
+    """Return how far row a is above row b in some metrics, paired by seed and fold.
+
+    Empty if a row is missing, or if they have fewer than two runs in common.
+    """
+    if a not in found or b not in found:
+        return []
+    ours, theirs = (
+        [{(run.seed, run.fold): run.metrics[metric] for run in found[row]} for metric in metrics]
+        for row in (a, b)
+    )
+    cells = [difference(x, y, digits) for x, y in zip(ours, theirs, strict=True)]
+    return cells if any(cells) else []
 
 
 def _data_of(job: Job) -> str:

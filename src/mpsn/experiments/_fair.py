@@ -17,8 +17,9 @@ from mpsn.datasets import TU, fair_folds
 from mpsn.datasets._folds import FOLDS, Folds
 from mpsn.datasets._tu import SETS, TUDataset
 from mpsn.experiments import _tu as tu
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Resources, Run, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Resources, Run
 from mpsn.experiments._rows import rows
+from mpsn.experiments._table import Cell, Table, quoted
 from mpsn.experiments._tu_table import Score
 from mpsn.training._config import ConfigError
 
@@ -108,24 +109,23 @@ def table(records: list[Record]) -> Table:
         published = dict(zip(("gin", "agnostic"), PUBLISHED[dataset], strict=True))
         for model, label in MODELS.items():
             score = found.get((dataset, model))
-            ours = [str(score), str(len(score.seeds))] if score else ["", ""]
+            ours, seeds = (score.cell(), str(len(score.seeds))) if score else (Cell(), "")
             if score or model in published:
-                lines.append([dataset, label, ours[0], published.get(model, ""), ours[1]])
+                theirs = quoted(published.get(model, ""))
+                lines.append([dataset, label, ours, theirs, seeds])
             if score and len(score.folds) < FOLDS:
                 notes.append(f"{dataset}: {label} on {len(score.folds)} of {FOLDS} folds.")
         sin, gin = found.get((dataset, "sin")), found.get((dataset, "gin"))
         if sin and gin:
-            notes.append(
-                f"{dataset}: SIN against our GIN {sin.minus(gin)} (mean and standard error of the "
-                f"difference, paired over folds)."
-            )
+            lines.append([dataset, "SIN minus GIN", sin.minus(gin), "", ""])
         off = next(r.runs[0].metrics["imbalance"] for r in records if r.job.data == dataset)
         notes.append(
             f"{dataset}: the share of a class in a part of a fold is at most {off:.1f} points from "
             f"that in the whole set."
         )
     columns = ["data set", "model", "test accuracy", "published", "seeds"]
-    return Table("Graph classification on the splits of Errica et al.", columns, lines, notes)
+    title = "Graph classification on the splits of Errica et al."
+    return Table(title, columns, lines, notes, highest=columns[2:4], grouped=True)
 
 
 def measured(job: Job) -> Measured:

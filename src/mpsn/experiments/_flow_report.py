@@ -1,18 +1,20 @@
 """The table and the figures that the experiments on edge flows share."""
 
-import statistics
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from mpsn.datasets import FlowDataset
-from mpsn.experiments._experiment import Job, Measured, Record, Table, by_row
+from mpsn.experiments._experiment import Job, Measured, Record, by_row, differences
+from mpsn.experiments._table import Cell, Table, quoted, score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+PARTS = ("train", "test")
+COMPARED = ("mpsn-tanh", "gnn-l0-inv")  # the second is taken from the first
 COLORS = ("#1f77b4", "#d95f02")  # of class 0 and class 1
 
 
@@ -39,24 +41,28 @@ def accuracy_table(
     title: str, rows: Mapping[str, Row], records: list[Record], *, quick: bool
 ) -> Table:
     """Return one line per row that has records, ours beside the paper's and a re-run's."""
-    lines = []
-    for name, runs in by_row(records, rows).items():
+    lines: list[list[str]] = []
+    found = by_row(records, rows)
+    for name, runs in found.items():
         row = rows.get(name, Row(name))
-        ours = [spread([run.metrics[part] for run in runs]) for part in ("train", "test")]
-        lines.append([row.label, " / ".join(ours), str(len(runs)), row.paper, row.rerun])
+        ours = [score([run.metrics[part] for run in runs]) for part in PARTS]
+        theirs = [_quoted(given, i) for given in (row.paper, row.rerun) for i in range(2)]
+        lines.append([row.label, *ours, *theirs, str(len(runs))])
     notes = [
-        "Train / test accuracy in percent at the end of training, mean ± sample standard deviation "
-        "over runs. Training flows share one orientation of the edges, each test flow has its own."
+        "Accuracy in percent at the end of training, mean ± sample standard deviation over runs. "
+        "Training flows share one orientation of the edges, each test flow has its own."
     ]
+    if apart := differences(found, *COMPARED, PARTS):
+        name = " minus ".join(rows[row].label for row in COMPARED)
+        lines.append([name, *apart, "", "", "", "", str(apart[0].runs)])
     if quick:
         notes.append("A small version (--quick): do not compare it with the paper's figures.")
-    return Table(title, ["Model", "Train / test", "Runs", "Paper", "Re-run"], lines, notes)
+    columns = [f"{of}{part}" for of in ("", "paper: ", "re-run: ") for part in PARTS]
+    return Table(title, ["model", *columns, "runs"], lines, notes, highest=columns[1::2])
 
 
-def spread(values: list[float]) -> str:
-    """Return the mean ± the sample standard deviation, or a single value itself."""
-    mean = f"{statistics.fmean(values):.1f}"
-    return f"{mean}±{statistics.stdev(values):.1f}" if len(values) > 1 else mean
+def _quoted(given: str, i: int) -> Cell:
+    return quoted((given or "/").split("/")[i].strip())
 
 
 def flow_figures(

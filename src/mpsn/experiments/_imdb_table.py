@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mpsn.datasets._folds import FOLDS
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run
+from mpsn.experiments._table import Table, plus_minus
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +85,7 @@ def table(records: list[Record]) -> Table:
                 row.name,
                 f"{first['parameters']:g}" if "parameters" in first else "",
                 row.mean("score"),
-                f"{off[0]:+.1f} ± {off[1]:.1f}" if off else "",
+                plus_minus(*off, sign="+").having(kind="difference") if off else "",
                 row.mean("last"),
                 row.mean("fit"),
                 str(len({seed for seed, _ in row.runs})),
@@ -109,7 +110,8 @@ def table(records: list[Record]) -> Table:
         "in training",
         "seeds",
     ]
-    return Table("SIN and GIN on the IMDB sets, one change at a time", columns, lines, notes)
+    title = "SIN and GIN on the IMDB sets, one change at a time"
+    return Table(title, columns, lines, notes, grouped=True)
 
 
 def measured(job: Job) -> Measured:

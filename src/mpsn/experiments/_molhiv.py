@@ -49,7 +49,7 @@ EXPERIMENT = Experiment(
     read,
     partial(work, "auc", ("HIV_active",)),
     steps,
-    partial(table, "molhiv: ROC-AUC", PUBLISHED, NOTES, ()),
+    partial(table, "molhiv: ROC-AUC", "highest", PUBLISHED, NOTES, ()),
     partial(figures, "molhiv", "ROC-AUC"),
     seeds=5,
     measured=partial(measured, ("HIV_active",)),

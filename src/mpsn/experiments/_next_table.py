@@ -1,15 +1,17 @@
 """The table and the figure of the next steps of drifters."""
 
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Table, by_row
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, by_row, differences
+from mpsn.experiments._table import Table, score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DIRECTIONS = ("forward", "reversed")
 ORDER = ("markov-1", "markov-2", "scone", "scone-prefixes")
+COMPARED = ("oriented", "scone-prefixes")  # the second is taken from the first
 
 
 def measured(job: Job) -> Measured:
@@ -19,18 +21,19 @@ def measured(job: Job) -> Measured:
 
 def table(records: list[Record]) -> Table:
     """Return accuracies forward and reversed."""
-    lines = []
-    for row, runs in by_row(records, ORDER).items():
-        cells = []
-        for name in DIRECTIONS:
-            values = [run.metrics[name] for run in runs]
-            cells.append(f"{fmean(values):.1f} ± {stdev(values) if len(values) > 1 else 0:.1f}")
-        lines.append([row, *cells, str(len(runs))])
+    found = by_row(records, ORDER)
+    lines = [
+        [row, *(score([run.metrics[d] for run in runs]) for d in DIRECTIONS), str(len(runs))]
+        for row, runs in found.items()
+    ]
     notes = [
         "Accuracy in percent on test paths, mean ± sample standard deviation over splits; 18 % is "
         "chance."
     ]
-    return Table("Ocean drifters: the next step", ["model", *DIRECTIONS, "runs"], lines, notes)
+    if apart := differences(found, *COMPARED, DIRECTIONS):
+        lines.append([" minus ".join(COMPARED), *apart, str(apart[0].runs)])
+    columns = ["model", *DIRECTIONS, "runs"]
+    return Table("Ocean drifters: the next step", columns, lines, notes, highest=DIRECTIONS)
 
 
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
@@ -47,4 +50,5 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
         ax.set(title=name, xlabel="accuracy, %", yticks=range(len(found)), yticklabels=list(found))
         ax.axvline(18, color="0.7", linestyle=":")
     axes[0].invert_yaxis()
+    figure.set_label("Accuracy in each split (dots) and on average (bars); dotted is chance.")
     return {"next": figure}

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROWS = {
-    "gnn-l0-inv": Row("GNN L₀-inv", "70.1±2.3 / 63.5±6.0", "72.1±3.6 / 62.5±7.2"),
-    "mpsn-l0-inv": Row("MPSN L₀-inv", "84.6±4.0 / 71.5±4.1", "83.2±3.1 / 70.5±5.6"),
-    "mpsn-relu": Row("MPSN ReLU", "100.0±0.0 / 46.5±5.7", "100.0±0.0 / 49.5±2.9"),
-    "mpsn-id": Row("MPSN Id", "94.6±0.9 / 73.0±2.7", "95.9±2.0 / 69.0±4.4"),
-    "mpsn-tanh": Row("MPSN Tanh", "99.7±0.5 / 72.5±0.0", "99.9±0.2 / 72.5±3.5"),
-    "logistic-size": Row("Logistic, |x|", rerun="test 87.5"),
-    "logistic-ends": Row("Logistic, B₁x", rerun="test 82.5"),
-    "logistic-flow": Row("Logistic, x (not invariant)", rerun="test 92.5"),
+    "gnn-l0-inv": Row("GNN L₀-inv", "70.1 ± 2.3 / 63.5 ± 6.0", "72.1 ± 3.6 / 62.5 ± 7.2"),
+    "mpsn-l0-inv": Row("MPSN L₀-inv", "84.6 ± 4.0 / 71.5 ± 4.1", "83.2 ± 3.1 / 70.5 ± 5.6"),
+    "mpsn-relu": Row("MPSN ReLU", "100.0 ± 0.0 / 46.5 ± 5.7", "100.0 ± 0.0 / 49.5 ± 2.9"),
+    "mpsn-id": Row("MPSN Id", "94.6 ± 0.9 / 73.0 ± 2.7", "95.9 ± 2.0 / 69.0 ± 4.4"),
+    "mpsn-tanh": Row("MPSN Tanh", "99.7 ± 0.5 / 72.5 ± 0.0", "99.9 ± 0.2 / 72.5 ± 3.5"),
+    "logistic-size": Row("Logistic, |x|", rerun=" / 87.5"),
+    "logistic-ends": Row("Logistic, B₁x", rerun=" / 82.5"),
+    "logistic-flow": Row("Logistic, x (not invariant)", rerun=" / 92.5"),
     "map-flow": Row("Map-flow network"),
     "map-flow-splits": Row("Map-flow network, random splits"),
 }

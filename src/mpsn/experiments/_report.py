@@ -11,6 +11,7 @@ from mpsn.errors import FileError
 from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._experiment import Experiment, Record
 from mpsn.experiments._rows import find
+from mpsn.experiments._rows import rows as rows_of
 from mpsn.experiments._store import Store
 from mpsn.training._config import plain
 
@@ -90,18 +91,57 @@ def _section(section: Section) -> dict[str, Any]:
     places: dict[str, float] = {}
     configs = {}
     for record in records:
-        where = ", ".join(f"{key} {value}" for key, value in record.environment.items())
+        values = {"device": "", **record.environment}
+        device = values.pop("device").replace("cpu", "CPU")
+        where = ", ".join([device, *(f"{key} {value}" for key, value in values.items())])
         places[where] = places.get(where, 0) + record.seconds
         lines = (f"{key} = {value}" for key, value in plain(record.job.config).items())
         configs[record.job.row] = "\n".join(lines)
     return {
         "name": name,
-        "table": table,
-        "notes": [*table.notes, *left_out],
+        "title": table.title,
+        "groups": table.groups(),
+        "notes": [*table.remarks, *left_out],
+        "commands": _commands(section),
+        "seeds": _numbers({run.seed for r in records for run in r.runs}),
+        "folds": _numbers({run.fold for r in records for run in r.runs}),
         "images": _images(experiment, records),
-        "places": [f"{where}: {seconds:.1f} s in all" for where, seconds in places.items()],
+        "places": [f"{where}: {seconds:,.1f} s in all" for where, seconds in places.items()],
         "configs": configs,
     }
+
+
+def _commands(section: Section) -> list[str]:
+    """Return commands that give the records: one for the GPU, one for the CPU."""
+    name, experiment, records, _ = section
+    quick = name != experiment.name
+    usual = 2 if quick else experiment.seeds
+    models: dict[bool, set[str]] = {}
+    seeds = 0
+    for record in records:
+        job, gpu = record.job, record.environment.get("device", "cpu") != "cpu"
+        models.setdefault(gpu, set()).add(job.config.model if experiment.select else job.row)
+        planned = experiment.jobs(job.row, job.config, tuple(range(usual)))
+        as_planned = any(job.seeds == each.seeds for each in planned)
+        seeds = max(seeds, usual if as_planned else 1 + max(job.seeds))
+    rows = rows_of(experiment.name, experiment.config)
+    every = {config.model if experiment.select else row for row, config in rows.items()}
+    return [
+        " ".join(
+            [f"mpsn reproduce {experiment.name}"]
+            + [f"--model {','.join(sorted(some))}"] * (some != every)
+            + [f"--seeds {seeds}"] * (seeds != usual)
+            + ["--quick"] * quick
+            + ["--device cuda"] * gpu
+            + ["--data DIR"] * CATALOG[experiment.name].reads_data
+            + ["--out RUNS"]
+        )
+        for gpu, some in sorted(models.items(), reverse=True)
+    ]
+
+
+def _numbers(found: set[int]) -> str:
+    return " to ".join(str(number) for number in sorted({min(found), max(found)}))
 
 
 def _images(experiment: Experiment, records: list[Record]) -> dict[str, str]:
@@ -113,7 +153,7 @@ def _images(experiment: Experiment, records: list[Record]) -> dict[str, str]:
     images: dict[str, str] = {}
     for name, figure in experiment.figures(records, None).items():
         file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
+        figure.savefig(file, format="png", dpi=130, bbox_inches="tight", transparent=True)
         plt.close(figure)
         images[str(figure.get_label()) or name.replace("_", " ")] = base64.b64encode(
             file.getvalue()

@@ -23,9 +23,9 @@ from mpsn.experiments._experiment import (
     Record,
     Resources,
     Run,
-    Table,
     by_row,
 )
+from mpsn.experiments._table import Table, difference, score
 from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.lifting import rips_complex
 from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig, SINConfig
@@ -154,20 +154,25 @@ def measured(job: Job) -> Measured:
 
 
 def table(records: list[Record]) -> Table:
-    """Return test accuracies, mean and standard error over the seeds."""
-    rows = []
-    for row, runs in by_row(records, MODELS).items():
-        values = 100 * np.array([run.metrics["accuracy"] for run in runs])
-        error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
-        text = f"{values.mean():.1f} ± {error:.1f}"
+    """Return test accuracies, mean and standard deviation over the seeds."""
+    rows: list[list[str]] = []
+    percent = {
+        row: {run.seed: 100 * run.metrics["accuracy"] for run in runs}
+        for row, runs in by_row(records, MODELS).items()
+    }
+    for row, values in percent.items():
         seconds = sum(record.seconds for record in records if record.job.row == row)
-        rows.append([MODELS.get(row, row), text, f"{seconds / len(runs):.1f}"])
+        text = f"{seconds / len(values):.1f}"
+        rows.append([MODELS.get(row, row), score(list(values.values())), text, str(len(values))])
     notes = [
         f"Classes: {', '.join(SHAPES)}. Accuracy in percent on a fifth of the clouds, mean ± "
-        "standard error over the seeds, each with another split, at the epoch with the best "
-        "accuracy on another fifth."
+        "sample standard deviation over the seeds, each with another split, at the epoch with the "
+        "best accuracy on another fifth."
     ]
-    return Table("Shapes", ["model", "accuracy", "seconds per seed"], rows, notes)
+    if apart := difference(percent.get("sin", {}), percent.get("gin", {})):
+        rows.append(["SIN minus GIN", apart, "", str(apart.runs)])
+    columns = ["model", "accuracy", "seconds per seed", "runs"]
+    return Table("Shapes", columns, rows, notes, highest=["accuracy"])
 
 
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
@@ -191,7 +196,8 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
         curve = 100 * np.mean([run.curve["test"] for run in runs], axis=0)
         ax.plot(np.arange(1, len(curve) + 1), curve, label=MODELS.get(row, row))
     ax.set(xlabel="epoch", ylabel="test accuracy, mean over seeds")
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    figure.set_label("A Rips complex of each class, and test accuracy by epoch, mean over seeds.")
     return {"shapes": figure}
 
 

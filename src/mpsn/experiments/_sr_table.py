@@ -4,7 +4,8 @@ from math import floor, hypot, log10
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Table
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record
+from mpsn.experiments._table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +24,7 @@ AUTHORS: dict[str, dict[str, tuple[float, float]]] = {
     "SR(36,14,4,6)": {"sin": (0.0720, 0.0026), "mlp_sum": (0.0816, 0)},
     "SR(40,12,2,4)": {"sin": (0.0820, 0), "mlp_sum": (0.0820, 0)},
 }
+MARKERS = "osD^vPX*"
 
 
 def summary(record: Record) -> tuple[float, float]:
@@ -60,15 +62,14 @@ def table(records: list[Record]) -> Table:
                 record.job.data,
                 record.job.row,
                 _rate(*summary(record)),
-                "" if theirs is None else _rate(*theirs),
+                "" if theirs is None else _rate(*theirs).having(kind="quoted"),
                 _pairs(record),
                 str(len(record.runs)),
             ]
         )
     columns = ["family", "network", "failure rate", "authors' code", "pairs failed", "runs"]
-    return Table(
-        "Strongly regular graphs: indistinguishable pairs", columns, lines, _notes(records)
-    )
+    title, notes = "Strongly regular graphs: indistinguishable pairs", _notes(records)
+    return Table(title, columns, lines, notes, lowest=["failure rate"], grouped=True)
 
 
 def _ordered(records: list[Record]) -> list[str]:
@@ -83,19 +84,20 @@ def _ordered(records: list[Record]) -> list[str]:
 
 def _pairs(record: Record) -> str:
     runs = record.runs
-    failed = f"{fmean(run.metrics['failed'] for run in runs):.1f}".removesuffix(".0")
-    text = f"{failed} of {runs[0].metrics['pairs']:.0f}"
+    failed = f"{fmean(run.metrics['failed'] for run in runs):,.1f}".removesuffix(".0")
+    text = f"{failed} of {runs[0].metrics['pairs']:,.0f}"
     if record.job.config.distance == "rounding":
         equal = sum(run.metrics["as_swl"] == 1 for run in runs)
         text += ", SWL's" if equal == len(runs) else f", SWL's in {equal} runs only"
     return text
 
 
-def _rate(mean: float, error: float) -> str:
-    if error == 0:
-        return f"{mean:.4g}"
-    digits = max(0, 1 - floor(log10(error)))  # two of the error's
-    return f"{mean:.{digits}f} ± {error:.{digits}f}"
+def _rate(mean: float, error: float) -> Cell:
+    text = f"{mean:.4g}"
+    if error:
+        digits = max(0, 1 - floor(log10(error)))  # two of the error's
+        text = f"{mean:.{digits}f} ± {error:.{digits}f}"
+    return Cell(text).having(value=float(text.split(" ± ")[0]), spread=error)
 
 
 def _notes(records: list[Record]) -> list[str]:
@@ -125,25 +127,42 @@ def measured(job: Job) -> Measured:
 
 
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
-    """Draw the paper's figure: failure rates of each family on a logarithmic scale."""
+    """Draw the paper's figure: failure rates of each family on a logarithmic scale.
+
+    Filled are the authors' networks, hollow are others, and lines are exact tests.
+    """
     from matplotlib import pyplot as plt
 
     present = {r.job.data for r in records}
     families = [name for name in AUTHORS if name in present]
-    figure, ax = plt.subplots(figsize=(9, 4.5))
-    names = _ordered(records)
+    exact = {r.job.row for r in records if r.job.config.exact}
+    names = sorted(_ordered(records), key=exact.__contains__)  # networks, then tests
+    many = len(names) - len(exact)
+    figure, ax = plt.subplots(figsize=(10, 5))
     for i, row in enumerate(names):
-        mine = {r.job.data: r for r in records if r.job.row == row}
-        shift = 0.08 * (i - (len(names) - 1) / 2)
-        at = [j for j, family in enumerate(families) if family in mine]
-        rates, errors = zip(*(summary(mine[families[j]]) for j in at), strict=True)
-        x = [j + shift for j in at]
-        ax.errorbar(x, rates, yerr=errors, fmt="o", markersize=5, capsize=3, label=row)
+        mine = {families.index(r.job.data): r for r in records if r.job.row == row}
+        rates, errors = zip(*map(summary, mine.values()), strict=True)
+        one, color = next(iter(mine.values())), f"C{i}"
+        if row in exact:
+            left, right = [j - 0.45 for j in mine], [j + 0.45 for j in mine]
+            lines = ax.hlines(rates, left, right, color, label=f"{row}, exact", lw=2)
+            lines.set_linestyle("dashed" if i % 2 else "solid")
+            continue
+        x = [j + 0.8 * ((i + 0.5) / many - 0.5) for j in mine]
+        inside = "none" if authors(one) is None else color
+        mark = MARKERS[i % len(MARKERS)]
+        ax.errorbar(x, rates, errors, None, mark, color=color, mfc=inside, capsize=3, label=row)
+    for j in range(1, len(families)):
+        ax.axvline(j - 0.5, color="0.85", linewidth=0.8, zorder=0)
     ax.set_yscale("symlog", linthresh=1e-5)
     ax.set_ylim(-2e-6, 2)
-    ax.set_xticks(range(len(families)), families, rotation=30, ha="right")
-    ax.set_ylabel("failure rate")
+    ax.set_xlim(-0.5, len(families) - 0.5)
+    ax.set_xticks(range(len(families)), families, rotation=20, ha="right")
+    ax.set_ylabel("failure rate: indistinguishable pairs")
     ax.grid(axis="y", alpha=0.3)
     ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
-    figure.set_label("Fraction of the pairs of each family that are indistinguishable to a model.")
+    figure.set_label(
+        "Failure rate by family, mean ± standard error over seeds, on a logarithmic axis that ends "
+        "in 0. Filled markers are the authors' networks, hollow ones others; lines are exact tests."
+    )
     return {"sr": figure}

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from mpsn.datasets._folds import FOLDS
 from mpsn.datasets._tu import SETS
-from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run, Table, by_row
+from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run, by_row
+from mpsn.experiments._table import Cell, Table, difference, plus_minus
+from mpsn.experiments._table import quoted as as_quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +45,7 @@ NOTES = [
     "folds, of models trained on all of a fold's training part. It is chosen on test data.",
     "Honest: chosen fold by fold on a tenth of the training part that the model was not trained "
     "on (of a kernel: by cross-validation inside the training part).",
-    "Rows marked as quoted are the numbers of the paper's table, under the paper's protocol.",
+    "Quoted are the numbers of the paper's table, under the paper's protocol.",
 ]
 
 
@@ -66,17 +68,16 @@ class Score(NamedTuple):
         folds, seeds = (tuple(values.mean(axis=axis).tolist()) for axis in (0, 1))
         return cls(float(values.mean()), float(values.std(axis=1).mean()), folds, seeds)
 
-    def __str__(self) -> str:
+    def cell(self) -> Cell:
+        """Return mean ± deviation over folds (± deviation of the seeds' means)."""
+        found = plus_minus(self.mean, self.std, runs=len(self.folds) * len(self.seeds))
         over = f" (± {np.std(self.seeds, ddof=1):.1f})" if len(self.seeds) > 1 else ""
-        return f"{self.mean:.1f} ± {self.std:.1f}{over}"
+        return Cell(found + over).having(**vars(found))
 
-    def minus(self, other: "Score") -> str:
+    def minus(self, other: "Score") -> Cell:
         """Return the difference of the means ± its standard error, paired over folds."""
-        off = f"{self.mean - other.mean:+.1f}"
-        if len(self.folds) != len(other.folds) or len(self.folds) < 2:
-            return off
-        error = np.subtract(self.folds, other.folds).std(ddof=1) / len(self.folds) ** 0.5
-        return f"{off} ± {error:.1f}"
+        pair = (dict(enumerate(score.folds)) for score in (self, other))
+        return difference(*pair) if len(self.folds) == len(other.folds) else Cell()
 
 
 class Row(NamedTuple):
@@ -165,19 +166,23 @@ def table(records: list[Record]) -> Table:
     best = chosen(every)
     lines = []
     for dataset in dict.fromkeys(row.dataset for row in every):
-        for (of, model), row in best.items():
-            if of == dataset:
-                paper = str(row.paper) if row.paper else ""
+        mine = {MODELS[model]: row for (of, model), row in best.items() if of == dataset}
+        for name in dict.fromkeys([*mine, *QUOTED]):
+            theirs = quoted(name, dataset) if name in QUOTED else ""
+            if row := mine.get(name):
+                paper = row.paper.cell() if row.paper else ""
                 seeds = str(len({run.seed for run in row.runs}))
-                lines.append([dataset, MODELS[model], paper, str(row.honest), seeds])
-        lines += [
-            [dataset, f"{method} (quoted)", value, "", ""]
-            for method in QUOTED
-            if (value := quoted(method, dataset))
-        ]
-    columns = ["data set", "model", "paper's protocol", "honest", "seeds"]
-    title = "Graph classification on the TU data sets"
-    return Table(title, columns, lines, [*NOTES, *_notes(every, best)])
+                lines.append([dataset, name, paper, as_quoted(theirs), row.honest.cell(), seeds])
+            elif theirs:
+                lines.append([dataset, name, "", as_quoted(theirs), "", ""])
+        if {"SIN", "GIN"} <= {*mine}:
+            sin, gin = mine["SIN"], mine["GIN"]
+            paper = sin.paper.minus(gin.paper) if sin.paper and gin.paper else ""
+            honest = sin.honest.minus(gin.honest)
+            lines.append([dataset, "SIN minus GIN", paper, "", honest, ""])
+    columns = ["data set", "model", "paper's protocol", "quoted", "honest", "seeds"]
+    title, notes = "Graph classification on the TU data sets", [*NOTES, *_notes(every, best)]
+    return Table(title, columns, lines, notes, highest=columns[2:5], grouped=True)
 
 
 def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[str]:
@@ -197,7 +202,7 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
             folds = len({run.fold for run in row.runs})
             if of == dataset and folds < FOLDS:
                 yield f"{dataset}: {MODELS[model]} on {folds} of {FOLDS} folds."
-        sin, gin = best.get((dataset, "sin")), best.get((dataset, "gin"))
+        sin, gin = (best.get((dataset, model)) for model in ("sin", "gin"))
         if not run.metrics.get("classes", 1):
             yield f"{dataset}: regression; instead of accuracies these are R² in percent."
         if sin and sin.paper and quoted("SIN", dataset):
@@ -210,11 +215,9 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
             )
         if sin and gin and sin.paper and gin.paper:
             yield (
-                f"{dataset}: SIN against our GIN {sin.paper.minus(gin.paper)} under the paper's "
-                f"protocol, {sin.honest.minus(gin.honest)} under the honest one, and for the same "
-                f"networks {at_the_end(sin.runs).minus(at_the_end(gin.runs))} on average over the "
-                f"last fifth of the epochs, where none is chosen (with standard errors of the "
-                f"difference, paired over folds)."
+                f"{dataset}: SIN minus GIN, of the honest networks on average over the last fifth "
+                f"of the epochs, where none is chosen: "
+                f"{at_the_end(sin.runs).minus(at_the_end(gin.runs))}."
             )
 
 
@@ -259,7 +262,7 @@ def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
     ax.set_xlim(-0.5, len(datasets) - 0.5)
     ax.set_xlabel("data sets by their mean number of triangles in a graph")
     ax.set_ylabel("accuracy in percent, honest protocol")
-    ax.legend(fontsize=8, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
+    ax.legend(fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
     figure.set_label("Accuracy, and the mean number of triangles in a graph.")
     return figure
 
