@@ -2,7 +2,7 @@
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import wait
 from dataclasses import dataclass
 from numbers import Integral
@@ -34,7 +34,7 @@ NUMBERS = (int, float, np.integer, np.floating)
 
 Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
 Loss = Callable[[Tensor, Tensor], Tensor]
-Parts = Callable[[Tensor, torch.Generator], Sequence[Tensor]]  # positions to those of each step
+Parts = Callable[[Tensor, torch.Generator], Iterable[Tensor]]  # positions to those of each step
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,7 @@ class Trainer:
             bar.update(len(losses))
 
             def batches(epoch: int) -> Iterator[Tensor]:
+                parts: Iterable[Tensor]
                 if self.parts is not None:
                     parts = self.parts(used, random.generators["cpu"])
                 else:
