@@ -40,9 +40,9 @@ class CellClassifier(ClassifierMixin, CellModel):
         epochs: Largest number of epochs.
         batch_size: Largest number of known cells per step; a complex is divided only if large.
         max_cells: Largest number of cells of a complex that is trained on and predicted as a whole.
-            A training step takes about 3 kB per cell at the default width and depth: 6 GB for the
-            default of 2 million. One larger complex stays in main memory. Training steps then see
-            the neighborhoods of at most 1024 known cells, with up to 32 co-faces of each cell,
+            A training step takes 4 to 6 kB per cell at the default width and depth, up to 6 GB for
+            the default of a million. One larger complex stays in main memory. Training steps then
+            see the neighborhoods of at most 1024 known cells, with up to 32 co-faces of each cell,
             drawn at random where there are more; predictions are exact, from whole neighborhoods.
         learning_rate: Initial learning rate of Adam.
         patience: Number of epochs without a better validation loss after which training stops.
@@ -83,7 +83,7 @@ class CellClassifier(ClassifierMixin, CellModel):
         dropout: float = 0.2,
         epochs: int = 300,
         batch_size: int = 1 << 16,
-        max_cells: int = 1 << 21,
+        max_cells: int = 1 << 20,
         learning_rate: float = 0.01,
         patience: int = 50,
         validation: float = 0.1,
@@ -158,7 +158,7 @@ class CellRegressor(RegressorMixin, CellModel):
         dropout: float = 0.0,
         epochs: int = 300,
         batch_size: int = 1 << 16,
-        max_cells: int = 1 << 21,
+        max_cells: int = 1 << 20,
         learning_rate: float = 0.01,
         patience: int = 50,
         validation: float = 0.1,
