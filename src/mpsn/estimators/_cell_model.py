@@ -128,7 +128,7 @@ class CellModel(BaseEstimator):
         self.scores_: dict[str, float] = {}
         if self.n_validation_ > 1:
             truth = torch.cat([numbers[m.split.held.cpu()] for m in members])
-            held = [outputs(m.network, forward, m.split.held, self.batch_size) for m in members]
+            held = [outputs(self, m.network, forward, m.split.held) for m in members]
             self.scores_, _ = compare(self.targets_, {"this model": torch.cat(held).cpu()}, truth)
         return self
 
@@ -223,7 +223,7 @@ class CellModel(BaseEstimator):
         everything = torch.arange(data.union.count(self.dim))
         forward = on_cells(self, data, everything, where)
         size = self.batch_size if len(data) > 1 else max(1, len(everything))
-        found = outputs(self.model_, forward, everything.to(where), size).cpu().numpy()
+        found = outputs(self, self.model_, forward, everything.to(where), size).cpu().numpy()
         return np.split(found, data.union.ptr(self.dim)[1:-1].tolist())[: len(data)]
 
     def cells(self, K: object) -> list[Cell]:

@@ -14,6 +14,7 @@ from mpsn.estimators._features import Wanted
 from mpsn.estimators._targets import Classes, Numbers, Targets
 from mpsn.estimators._tasks import Weights, check_weights, weights_from_words
 from mpsn.lifting._named import Lift
+from mpsn.training._device import Precision
 
 
 class CellClassifier(ClassifierMixin, CellModel):
@@ -49,6 +50,7 @@ class CellClassifier(ClassifierMixin, CellModel):
         validation: Fraction of the known cells held out for that; with fewer than 20, none are.
         class_weight: Weights of the classes: ``"balanced"``, a dictionary, or None for none.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        precision: Of forward passes; see :class:`SimplicialClassifier`.
         random_state: Seed of all random numbers.
         verbose: Whether to show a progress bar.
 
@@ -89,6 +91,7 @@ class CellClassifier(ClassifierMixin, CellModel):
         validation: float = 0.1,
         class_weight: Weights = None,
         device: str = "auto",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
@@ -163,6 +166,7 @@ class CellRegressor(RegressorMixin, CellModel):
         patience: int = 50,
         validation: float = 0.1,
         device: str = "auto",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
