@@ -1,4 +1,7 @@
-"""SIN against pair lists on a GPU. Run ``python benchmarks/gpu_nn.py [results.json]``."""
+"""SIN against pair lists on a GPU, and a layer in single, TF32 and half precision.
+
+Run ``python benchmarks/gpu_nn.py [results.json] [precision]``; the last word for precisions only.
+"""
 
 import json
 import sys
@@ -10,8 +13,10 @@ from pair_lists import contest
 from side_by_side import small_world
 
 import mpsn
+from mpsn import nn
+from mpsn.training._device import computing
 
-GOALS = {"eager": 2.5, "compiled": 8.0, "memory": 0.25}
+GOALS = {"eager": 2.5, "compiled": 8.0, "memory": 0.25, "bf16_ms": 25, "bf16_memory": 0.6}
 
 
 def peak(function):
@@ -24,11 +29,32 @@ def peak(function):
     return (torch.cuda.max_memory_allocated() - before) / 2**30
 
 
+def precisions(K, width, device="cuda"):
+    """Return name -> function: a layer forward and backward, by precision, eager and compiled."""
+    torch.manual_seed(0)
+    layer = nn.SINConv(width, width, max_dim=2).to(device)
+    hs = [torch.randn(n, width, device=device, requires_grad=True) for n in K.counts]
+    found = {}
+    for mode, run in (("eager", layer), ("compiled", torch.compile(layer))):
+        for precision in ("float32", "tf32", "bf16"):
+
+            def step(run=run, precision=precision):
+                for t in (*hs, *layer.parameters()):
+                    t.grad = None
+                with computing(precision, torch.device(device)):
+                    out = run(K, hs)
+                torch.autograd.backward(out, [torch.ones_like(y) for y in out])
+
+            found[f"{precision} {mode}"] = step
+    return found
+
+
 def main():
     edges = torch.from_numpy(small_world(100_000, 20, 0.1)).cuda()
     K = mpsn.clique_complex((edges, 100_000), 2)
     rows = []
-    for task, contestants in contest(K, width=64, device="cuda").items():
+    tasks = {} if "precision" in sys.argv[2:] else contest(K, width=64, device="cuda")
+    for task, contestants in {**tasks, "precision": precisions(K, 64)}.items():
         for who, run in contestants.items():
             ms = milliseconds(run)
             rows.append({"task": task, "who": who, "ms": ms, "peak_gib": peak(run)})

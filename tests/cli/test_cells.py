@@ -92,6 +92,7 @@ def test_numbers_on_triangles_of_json_and_on_graph_files(mpsn, files, tmp_path):
         [["member", "club", "note"], *([v, graph.nodes[v]["club"], "?"] for v in graph)],
     )
     options = ["--cells", tmp_path / "clubs.csv", "--target", "club", "--dim", 0, "--epochs", 3]
+    options += ["--precision", "bf16"]
     code, out, _ = mpsn("fit", tmp_path / "club.graphml", *options, "-o", tmp_path / "v.mpsn")
     assert code == 0
     assert "fitted to 34 known cells of dimension 0" in out

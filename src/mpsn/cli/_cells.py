@@ -52,6 +52,12 @@ Patience = Annotated[
 ]
 
 
+Precision = Annotated[
+    str,
+    typer.Option(help="Of forward passes: float32; bf16, in half the memory; or, on a GPU, tf32."),
+]
+
+
 class CellFiles(NamedTuple):
     """What a model of cells is fitted to: a complex, the labels and the attributes of its cells."""
 

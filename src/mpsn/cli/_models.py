@@ -21,6 +21,7 @@ from mpsn.cli._cells import (
     Epochs,
     Oriented,
     Patience,
+    Precision,
     fit_cells,
     predict_cells,
 )
@@ -115,6 +116,7 @@ def fit(
         int | None, typer.Option(min=2, help="Also measure by cross-validation in so many folds.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    precision: Precision = "float32",
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")
     ] = 0,
@@ -145,7 +147,7 @@ def fit(
 
     Example: mpsn fit complex.txt --cells labels.csv --attributes ages.csv -o model.mpsn
     """
-    both = {"epochs": epochs, "patience": patience}
+    both = {"epochs": epochs, "patience": patience, "precision": precision}
     given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
     if cell_labels is not None:
         whole = {"labels": labels, "smiles": smiles, "kernel": kernel is not None, "cv": cv}

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
 import torch
-import torch.nn.functional as nnf
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch import Tensor
 from torch.utils.data import DataLoader
 
@@ -144,7 +146,10 @@ class SubcomplexLoader(DataLoader[Any]):
         hops: Number of layers of the network.
         batch_size: Number of cells in a batch. Defaults to 1024.
         upper, lower, fan_out: Which neighbors are needed; see :func:`~mpsn.complexes.neighborhood`.
+        seed: Of the samples that ``fan_out`` asks for; they do not depend on the number of worker
+            processes then. Defaults to torch's own random numbers.
         **options: Of PyTorch's ``DataLoader``: ``shuffle``, ``num_workers``, ``pin_memory``, ...
+            With PyG's ``PrefetchLoader`` around it, batches are copied to a GPU ahead of time.
 
     Example:
         >>> K = mpsn.clique_complex(nx.path_graph(10))
@@ -164,12 +169,14 @@ class SubcomplexLoader(DataLoader[Any]):
         upper: bool = True,
         lower: bool = False,
         fan_out: int | None = None,
+        seed: int | None = None,
         **options: Any,
     ) -> None:
         for k in range(1, K.dim + 1):
             _ = K.incidence(k).cofaces  # found once, before workers start
         divided = not isinstance(cells, Tensor) and any(isinstance(at, Tensor) for at in cells)
-        make = partial(_load, K, dim, hops=hops, upper=upper, lower=lower, fan_out=fan_out)
+        which: dict[str, Any] = {"upper": upper, "lower": lower, "fan_out": fan_out}
+        make = partial(_load, K, dim, seed, hops=hops, **which)
         super().__init__(
             cells if divided else _as_rows(K, dim, cells),  # type: ignore[arg-type]
             batch_size=None if divided else batch_size,
@@ -178,9 +185,14 @@ class SubcomplexLoader(DataLoader[Any]):
         )
 
 
-def _load(K: Complex, dim: int, rows: Tensor | list[Tensor], **options: Any) -> Part[Complex]:
+def _load(
+    K: Complex, dim: int, seed: int | None, rows: Tensor | list[Tensor], **options: Any
+) -> Part[Complex]:
     at = rows if isinstance(rows, Tensor) else torch.stack(rows)
-    return neighborhood(K, {dim: at}, **options)
+    random = None
+    if seed is not None:
+        random = torch.Generator().manual_seed(seed + int(at[:1].sum()))  # one for each batch
+    return neighborhood(K, {dim: at}, generator=random, **options)
 
 
 def partition(K: Complex, dim: int, parts: int) -> list[Tensor]:
@@ -195,12 +207,38 @@ def partition(K: Complex, dim: int, parts: int) -> list[Tensor]:
     """
     if as_int(parts, "parts") < 1:
         raise ComplexError(f"Expected parts >= 1, got {parts}.")
-    a, b = K.incidence(1).table.T.cpu() if K.dim > 0 else torch.zeros((2, 0), dtype=torch.int64)
-    ends, others = torch.cat([a, b]), torch.cat([b, a])
-    ptr = nnf.pad(torch.bincount(ends, minlength=K.num_nodes).cumsum(0), (1, 0))
-    others = others[torch.argsort(ends)]
-    metis = package("pymetis")
-    _, of = metis.part_graph(parts, metis.CSRAdjacency(ptr.numpy(), others.numpy()))
+    metis, graph = package("pymetis"), _graph(K)
+    _, of = metis.part_graph(parts, metis.CSRAdjacency(graph.indptr, graph.indices))
     vertex, start = K.cells(dim)
     of_cell = torch.tensor(of)[vertex[start[:-1]].cpu()]
     return [(of_cell == part).nonzero()[:, 0].to(K.device) for part in range(parts)]
+
+
+def nearby(K: Complex, dim: int) -> Tensor:
+    """Return a rank for each cell, (n_dim,) on the CPU; cells of similar rank share neighbors.
+
+    That of a vertex of the cell, in the breadth-first order of Cuthill and McKee.
+
+    Example:
+        >>> from mpsn.complexes._sampling import nearby
+        >>> edges = torch.tensor([[0, 3], [3, 1], [1, 2]]).T
+        >>> nearby(mpsn.clique_complex((edges, 4)), 0)  # a path from 0 to 2
+        tensor([3, 1, 0, 2])
+    """
+    order = reverse_cuthill_mckee(_graph(K), symmetric_mode=True)
+    rank = torch.empty(K.num_nodes, dtype=torch.int64)
+    rank[torch.from_numpy(order.astype(np.int64))] = torch.arange(len(order))
+    cell = torch.arange(K.count(dim))
+    for k in range(dim, 0, -1):
+        B = K.incidence(k)
+        cell = B.face[B.offsets[cell]].cpu()
+    return rank[cell]
+
+
+def _graph(K: Complex) -> csr_array:
+    """Return the adjacency matrix of the vertices."""
+    n = K.num_nodes
+    ends = K.incidence(1).face.view(-1, 2).int().cpu().numpy()
+    ones = np.ones(len(ends), dtype=np.int8)
+    half = csr_array((ones, (ends[:, 0], ends[:, 1])), shape=(n, n))
+    return half + half.T

@@ -15,14 +15,19 @@ LONG = 256  # maximal number of entries per program
 if triton is not None:
 
     @triton.jit
+    def widened(x):  # type: ignore[no-untyped-def]
+        """Return half precision as single."""
+        return x.to(tl.float32) if x.dtype.primitive_bitwidth == 16 else x
+
+    @triton.jit
     def _sum(  # type: ignore[no-untyped-def]
         h, index, weight, start, end, column, inside, columns, WEIGHTED: tl.constexpr
     ):
-        total = tl.zeros(column.shape, dtype=h.dtype.element_ty)
+        total = widened(tl.zeros(column.shape, dtype=h.dtype.element_ty))
         for j in range(start, end):
             value = tl.load(h + tl.load(index + j) * columns + column, mask=inside, other=0.0)
             if WEIGHTED:
-                value *= tl.load(weight + j).to(value.dtype)
+                value = value.to(total.dtype) * tl.load(weight + j).to(total.dtype)
             total += value
         return total
 
@@ -70,21 +75,24 @@ if triton is not None:
                 tl.atomic_add(out + row * columns + column, total, mask=inside, sem="relaxed")
 
 
-def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None) -> Tensor | None:
-    """Return the sums, (n, F), of rows of ``h``, (m, F), or None without Triton.
+def segment_sum(
+    h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None, dtype: torch.dtype
+) -> Tensor | None:
+    """Return the sums, (n, F) of type ``dtype``, of rows of ``h``, (m, F), or None without Triton.
 
     Rows of more than ``LONG`` entries are summed by several programs, in any order, unless torch is
-    set to deterministic algorithms.
+    set to deterministic algorithms, or ``h`` is in half precision.
     """
     if triton is None:
         return None
     h = h.contiguous()
     n, columns = len(ptr) - 1, h.shape[1]
-    out = h.new_empty(n, columns)
+    out = h.new_empty(n, columns, dtype=dtype)
     width = min(WIDTH, triton.next_power_of_2(columns))
     stripes = triton.cdiv(columns, width)
     weighted, some = weight is not None, h if weight is None else weight
-    long = 0 if torch.are_deterministic_algorithms_enabled() or len(index) <= LONG else LONG
+    ordered = torch.are_deterministic_algorithms_enabled() or h.element_size() == 2
+    long = 0 if ordered or len(index) <= LONG else LONG
     warps = max(1, min(4, width // 64))
     with torch.cuda.device_of(h):  # type: ignore[no-untyped-call]
         # Rows vary fastest, so that a stripe of columns stays in the cache.

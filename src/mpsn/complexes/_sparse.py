@@ -12,6 +12,7 @@ from torch.autograd import forward_ad
 from mpsn.complexes import _segment_cpu
 
 LONG = 256  # longest sequential sum in single precision; longer rows are split
+REDUCED = (torch.bfloat16, torch.float16)  # what is summed in single precision
 CHUNK = 8  # largest group whose entries are listed; longer groups are summed as a tree
 
 
@@ -22,6 +23,11 @@ def is_traced(h: Tensor) -> bool:
         or torch._C._get_tracing_state() is not None
         or torch._C._functorch.is_legacy_batchedtensor(h)
     )
+
+
+def wide(h: Tensor) -> Tensor:
+    """Return ``h`` in a type in which it may be summed: half precision becomes single."""
+    return h.float() if h.dtype in REDUCED else h
 
 
 def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
@@ -115,10 +121,12 @@ class SparseRows:
         if self.ptr is None:
             out = h.index_select(0, self.index)
             return out if self.weight is None else out.mul_(rows(self.weight, out))
-        if not h.is_cpu or h.dtype == torch.float64 or is_traced(h) or not (cuts := self.cuts()):
+        whole = h.dtype == torch.float64 or not (h.is_cpu or h.dtype in REDUCED)
+        if whole or is_traced(h) or not (cuts := self.cuts()):
             return segment_sum(h, self.index, self.ptr, self.weight)
         pieces, each, ptr = cuts
-        return segment_sum(segment_sum(h, self.index, pieces, self.weight), each, ptr)
+        parts = segment_sum(h, self.index, pieces, self.weight, wide(h[:0]).dtype)
+        return segment_sum(parts, each, ptr, dtype=h.dtype)
 
     def cuts(self) -> tuple[Tensor, Tensor, Tensor] | None:
         """Return rows of more than ``LONG`` entries split into pieces, for less rounding."""
@@ -169,35 +177,43 @@ class _Transformed(torch.autograd.Function):
         return A @ h.movedim(in_dims[0], 1), 1
 
 
-def segment_sum(h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None = None) -> Tensor:
+def segment_sum(
+    h: Tensor,
+    index: Tensor,
+    ptr: Tensor,
+    weight: Tensor | None = None,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
     r"""Return :math:`\sum_{j=p_i}^{p_{i+1}-1} w_j h_{a_j}` for every i, without gradients.
 
     ``h`` (m, ...) is floating-point; a is ``index``, p is ``ptr`` (n + 1,), w is ``weight``. Uses
-    compiled code for doubles on the CPU, Triton on a GPU if available, else an embedding bag.
+    compiled code for doubles on the CPU, Triton on a GPU if available, else an embedding bag. Half
+    precision is summed in single. The result has the type of ``h``, or ``dtype``.
     """
-    n = ptr.shape[0] - 1
+    n, dtype = ptr.shape[0] - 1, dtype or h.dtype
     if not h.numel() or not index.numel():
-        return h.new_zeros(n, *h.shape[1:])
+        return h.new_zeros(n, *h.shape[1:], dtype=dtype)
     if is_traced(h):
-        m = h.index_select(0, index)
+        m = wide(h.index_select(0, index))
         m = m if weight is None else m * rows(weight, m)
-        return h.new_zeros(n, *h.shape[1:]).index_add(0, repeat(ptr, len(index)), m)
+        return m.new_zeros(n, *h.shape[1:]).index_add(0, repeat(ptr, len(index)), m).to(dtype)
     flat, out = h if h.dim() == 2 else h.reshape(h.shape[0], -1), None
     if h.is_cuda:
         from mpsn.complexes import _segment_cuda
 
-        out = _segment_cuda.segment_sum(flat, index, ptr, weight)
+        out = _segment_cuda.segment_sum(flat, index, ptr, weight, dtype)
     elif h.is_cpu and h.dtype == torch.float64:
         out = flat.new_empty(n, flat.shape[1])
         some = flat.new_empty(0) if weight is None else weight.to(h.dtype)
         args = (flat, index, ptr, some, out)
         _segment_cpu.segment_sum(*(t.detach().numpy() for t in args))
     if out is None:
-        each = None if weight is None else weight.to(h.dtype)
+        flat = wide(flat)
+        each = None if weight is None else weight.to(flat.dtype)
         out = nnf.embedding_bag(
             index, flat, ptr, mode="sum", per_sample_weights=each, include_last_offset=True
         )
-    return out if h.dim() == 2 else out.view(n, *h.shape[1:])
+    return out.to(dtype) if h.dim() == 2 else out.to(dtype).view(n, *h.shape[1:])
 
 
 class LeaveOneOut:

@@ -12,7 +12,7 @@ from mpsn.complexes import _plain
 from mpsn.complexes._checks import check_incidence
 from mpsn.complexes._matrices import coo, matrix_of, senders
 from mpsn.complexes._pytree import register
-from mpsn.complexes._sparse import LeaveOneOut, SparseRows, grouped, is_traced, repeat, rows
+from mpsn.complexes._sparse import LeaveOneOut, SparseRows, grouped, is_traced, repeat, rows, wide
 from mpsn.errors import ComplexError
 
 Reduce = Literal["sum", "mean"]
@@ -255,7 +255,7 @@ class Incidence:
         """
         self._check("gather", h)
         if _is_plain(h):
-            return _plain.flat(self, _plain.gather(self, h, signed))
+            return _plain.flat(self, _plain.gather(self, wide(h), signed)).to(h.dtype)
         return self._matrix("gather", signed) @ h
 
     def spread(self, h: Tensor) -> Tensor:
@@ -263,7 +263,8 @@ class Incidence:
         self._check("spread", h)
         if self.width is not None:
             return h.unsqueeze(1).expand(-1, self.width, *h.shape[1:]).flatten(0, 1)
-        return _plain.spread(self, h)[0] if _is_plain(h) else self._matrix("spread", False) @ h
+        plain = _plain.spread(self, wide(h))[0].to(h.dtype) if _is_plain(h) else None
+        return self._matrix("spread", False) @ h if plain is None else plain
 
     def upper_messages(self, m: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Sum messages :math:`\varphi(h_\tau, h_\delta)` over the upper neighbors τ of σ.
@@ -308,7 +309,7 @@ class Incidence:
     def _sum(self, name: str, h: Tensor, signed: bool, reduce: Reduce) -> Tensor:
         self._check(name, h, reduce)
         if _is_plain(h):
-            out: Tensor = getattr(_plain, name)(self, h, signed)
+            out: Tensor = getattr(_plain, name)(self, wide(h), signed).to(h.dtype)
         else:
             out = self._matrix(name, signed) @ h
         return out if reduce == "sum" else out / rows(senders(self, name).clamp(min=1), out)

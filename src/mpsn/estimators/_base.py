@@ -53,6 +53,7 @@ from mpsn.estimators._trainer import (
 from mpsn.lifting._named import Lift, as_lift
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._config import build
+from mpsn.training._device import Precision
 
 
 class Simplicial(BaseEstimator):
@@ -83,6 +84,7 @@ class Simplicial(BaseEstimator):
         patience: int = 10,
         validation: float = 0.1,
         device: str = "auto",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
@@ -102,6 +104,7 @@ class Simplicial(BaseEstimator):
         self.patience = patience
         self.validation = validation
         self.device = device
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
 
@@ -202,8 +205,7 @@ class Simplicial(BaseEstimator):
         networks = [member.network for member in members]
         self.n_validation_ = len(splits[0].held)
         rows = [
-            outputs(member.network, forward, member.split.held, self.batch_size).cpu()
-            for member in members
+            outputs(self, member.network, forward, member.split.held).cpu() for member in members
         ]
         held = {"networks": torch.cat(rows)} if rows else {}
         if self.kernel is False:
@@ -253,7 +255,7 @@ class Simplicial(BaseEstimator):
         for chunk in chunks(graphs):
             data = self._prepare(chunk, self.features_, notes=notes)[0].to(where)
             everything = torch.arange(len(chunk), device=where)
-            found = outputs(self.model_, forward_on(data), everything, self.batch_size)
+            found = outputs(self, self.model_, forward_on(data), everything)
             rows.append(self._bound(found, data.union, notes))
         say(notes)
         return np.concatenate(rows)

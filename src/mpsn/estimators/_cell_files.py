@@ -53,7 +53,9 @@ def learned_by(model: Any) -> Learned:
 def restore(out: E, learned: dict[str, Any], tensors: dict[str, Tensor]) -> E:
     """Return a model with its settings, ``out``, after it adopted what it had learned."""
     state = build(Learned, learned, "its state")
-    check_settings(out, "members", "max_dim", "layers", "hidden", "epochs", "batch_size")
+    check_settings(
+        out, "members", "max_dim", "layers", "hidden", "epochs", "batch_size", "max_cells"
+    )
     check_sizes(tensors, len(state.histories) * out.layers * (out.max_dim + 1), out.hidden)
     if not 1 <= len(state.histories) <= out.members:
         raise FileError(f"expected up to {out.members} histories, got {len(state.histories)}")
@@ -71,6 +73,12 @@ def restore(out: E, learned: dict[str, Any], tensors: dict[str, Tensor]) -> E:
         out.model_ = Ensemble([CellNet(out._config()) for _ in state.histories])
     adopt_weights(out.model_, tensors)
     return out
+
+
+def sampling(model: Any) -> str:
+    """Return why steps see parts of the complex a model is fitted to, in words."""
+    cells = f"{sum(model.counts_):,} cells are more than max_cells, {model.max_cells:,}"
+    return f"{cells}: steps see sampled neighborhoods; predictions are exact"
 
 
 def summary(model: Any) -> str:
@@ -95,6 +103,8 @@ def summary(model: Any) -> str:
         f"{model.hidden}, {size:,} parameters",
         f"  training         kept epoch {kept}, {best}",
     ]
+    if model.n_complexes_ == 1 and sum(model.counts_) > model.max_cells:
+        lines.append(f"  sampled          {sampling(model)}")
     if model.scores_:
         lines.append(f"  {model.targets_.metric} on cells held out, and used to stop")
         lines += [f"    {name:<15}{value:.3f}" for name, value in model.scores_.items()]

@@ -1,6 +1,7 @@
 """What the classifier and the regressor of cells have in common."""
 
 import os
+import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
@@ -13,25 +14,20 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
+from tqdm import tqdm
 
-from mpsn.complexes import ComplexDataset
+from mpsn.complexes import ComplexDataset, neighborhood
 from mpsn.complexes._saving import to_parts
 from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError, MPSNError
-from mpsn.estimators._cell_files import learned_by, restore, summary
+from mpsn.estimators._cell_files import learned_by, restore, sampling, summary
 from mpsn.estimators._ensemble import Ensemble
 from mpsn.estimators._explain import Explanation, explain
 from mpsn.estimators._features import Encoding, Wanted
 from mpsn.estimators._given import Notes, read
-from mpsn.estimators._inputs import check_many, lift_all, prepare, say, transformed, vertex_names
-from mpsn.estimators._on_cells import (
-    Cell,
-    OnCells,
-    cell_names,
-    find_cell,
-    known,
-    targets_of_cells,
-)
+from mpsn.estimators._inputs import check_many, encoded, lift_all, say, transformed, vertex_names
+from mpsn.estimators._on_cells import Cell, cell_names, find_cell, known, targets_of_cells
+from mpsn.estimators._on_parts import OnParts, is_large, on_cells, with_all
 from mpsn.estimators._oriented import Signs, prepare_oriented
 from mpsn.estimators._progress import Resume, fit_key
 from mpsn.estimators._saving import load_estimator, save_estimator
@@ -59,6 +55,8 @@ class CellModel(BaseEstimator):
     members: int
     dropout: float
     batch_size: int
+    max_cells: int
+    verbose: bool
 
     class_weight: Weights = None
 
@@ -91,7 +89,7 @@ class CellModel(BaseEstimator):
             resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit
                 goes on from there if it was killed. Defaults to none.
         """
-        check_settings(self, "members", "max_dim", "layers", "hidden")
+        check_settings(self, "members", "max_dim", "layers", "hidden", "max_cells")
         if not isinstance(self.dim, (int, np.integer)) or not 0 <= self.dim <= self.max_dim:
             raise MPSNError(f"Expected 0 <= dim <= max_dim={self.max_dim}, got dim={self.dim!r}.")
         trainer = Trainer(self)
@@ -111,9 +109,10 @@ class CellModel(BaseEstimator):
             settings = {**self.get_params(), "random_state": trainer.seed, "targets": self.targets_}
             parts = [*to_parts(data.union.to("cpu")).values(), at, numbers]
             trainer.resume = Resume(Path(resume), fit_key(settings, parts))
-        here, y_here = data.to(trainer.device), numbers.to(trainer.device)
-        forward = OnCells(here, self.dim, at.to(trainer.device), self.batch_size)
+        y_here, forward = numbers.to(trainer.device), on_cells(self, data, at, trainer.device)
         trainer.parts = forward.parts
+        if self.verbose and isinstance(forward, OnParts):
+            tqdm.write(f"{sampling(self)}.", file=sys.stderr)
         members = trainer.train(
             lambda: CellNet(self._config()),
             forward,
@@ -129,7 +128,7 @@ class CellModel(BaseEstimator):
         self.scores_: dict[str, float] = {}
         if self.n_validation_ > 1:
             truth = torch.cat([numbers[m.split.held.cpu()] for m in members])
-            held = [outputs(m.network, forward, m.split.held, self.batch_size) for m in members]
+            held = [outputs(self, m.network, forward, m.split.held) for m in members]
             self.scores_, _ = compare(self.targets_, {"this model": torch.cat(held).cpu()}, truth)
         return self
 
@@ -158,7 +157,10 @@ class CellModel(BaseEstimator):
         options: dict[str, Any] = {"wanted": self.features, "notes": notes, "lift": lift}
         if self.oriented:
             return prepare_oriented(graphs, self.max_dim, encoding, signs, **options)
-        return *prepare(graphs, self.max_dim, encoding, **options), ()
+        data, encoding = encoded(graphs, self.max_dim, encoding, **options)
+        if not is_large(self, data):
+            data = ComplexDataset(with_all(self, data.union))
+        return data, encoding, ()
 
     def _lifted(self, graphs: Sequence[object]) -> Complex:
         """Return the union of complexes and lifted graphs, without features."""
@@ -182,14 +184,15 @@ class CellModel(BaseEstimator):
             )
             for i, y in enumerate(given)
         ]
-        there = np.concatenate([known(part, isinstance(self, RegressorMixin)) for part in rows])
+        masks = [known(part, isinstance(self, RegressorMixin)) for part in rows]
+        there = np.concatenate(masks)
         if not there.any():
             raise MPSNError(
                 f"Expected some known targets y of cells of dimension {self.dim}, got none among "
                 f"{len(there)}; unknown are -1, NaN and None."
             )
-        values = [value for part in rows for value in part.tolist()]
-        return np.array([v for v, is_known in zip(values, there, strict=True) if is_known]), there
+        pairs = zip(rows, masks, strict=True)
+        return np.array([value for part, mask in pairs for value in part[mask].tolist()]), there
 
     def _names(self, graph: object, K: Any) -> list[Cell]:
         return cell_names(K.to("cpu"), self.dim, vertex_names(graph))
@@ -215,12 +218,12 @@ class CellModel(BaseEstimator):
         """Return the outputs of the network for the cells of each complex."""
         check_is_fitted(self, "model_")
         notes, where = Notes(), self.model_.device
-        data = self._prepare(self._items(K), notes, self.features_, self.signs_)[0].to(where)
+        data = self._prepare(self._items(K), notes, self.features_, self.signs_)[0]
         say(notes)
-        everything = torch.arange(data.union.count(self.dim), device=where)
-        forward = OnCells(data, self.dim, everything, self.batch_size)
+        everything = torch.arange(data.union.count(self.dim))
+        forward = on_cells(self, data, everything, where)
         size = self.batch_size if len(data) > 1 else max(1, len(everything))
-        found = outputs(self.model_, forward, everything, size).cpu().numpy()
+        found = outputs(self, self.model_, forward, everything.to(where), size).cpu().numpy()
         return np.split(found, data.union.ptr(self.dim)[1:-1].tolist())[: len(data)]
 
     def cells(self, K: object) -> list[Cell]:
@@ -250,8 +253,13 @@ class CellModel(BaseEstimator):
             raise GraphError(
                 f"Expected a cell from 0 to {data.union.count(self.dim) - 1}, got {number}."
             )
-        union = data.union.to(self.model_.device)
-        if (names := vertex_names(graph)) is not None:
+        union, names = data.union.to(self.model_.device), vertex_names(graph)
+        if is_large(self, data):
+            at = {self.dim: torch.tensor([number])}
+            part = neighborhood(union, at, self.layers, lower=self.oriented)
+            union, number = with_all(self, part.complex), int(part.seeds[self.dim])
+            names = tuple(names[v] if names else v for v in part.rows[0].tolist())
+        if names is not None:
             union = union.replace(vertex_labels=names)
         with torch.no_grad():
             rows = self.model_(union)[number : number + 1]

@@ -14,6 +14,7 @@ from mpsn.estimators._features import Wanted
 from mpsn.estimators._targets import Classes, Numbers, Targets
 from mpsn.estimators._tasks import Weights, check_weights, weights_from_words
 from mpsn.lifting._named import Lift
+from mpsn.training._device import Precision
 
 
 class CellClassifier(ClassifierMixin, CellModel):
@@ -38,12 +39,18 @@ class CellClassifier(ClassifierMixin, CellModel):
         members: Number of networks, each with other cells held out; their outputs are averaged.
         dropout: Dropout rate before the last dense layer.
         epochs: Largest number of epochs.
-        batch_size: Largest number of known cells per step; a complex is never divided.
+        batch_size: Largest number of known cells per step; a complex is divided only if large.
+        max_cells: Largest number of cells of a complex that is trained on and predicted as a whole.
+            A training step takes 4 to 6 kB per cell at the default width and depth, up to 6 GB for
+            the default of a million. One larger complex stays in main memory. Training steps then
+            see the neighborhoods of at most 1024 known cells, with up to 32 co-faces of each cell,
+            drawn at random where there are more; predictions are exact, from whole neighborhoods.
         learning_rate: Initial learning rate of Adam.
         patience: Number of epochs without a better validation loss after which training stops.
         validation: Fraction of the known cells held out for that; with fewer than 20, none are.
         class_weight: Weights of the classes: ``"balanced"``, a dictionary, or None for none.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        precision: Of forward passes; see :class:`SimplicialClassifier`.
         random_state: Seed of all random numbers.
         verbose: Whether to show a progress bar.
 
@@ -78,11 +85,13 @@ class CellClassifier(ClassifierMixin, CellModel):
         dropout: float = 0.2,
         epochs: int = 300,
         batch_size: int = 1 << 16,
+        max_cells: int = 1 << 20,
         learning_rate: float = 0.01,
         patience: int = 50,
         validation: float = 0.1,
         class_weight: Weights = None,
         device: str = "auto",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
@@ -152,10 +161,12 @@ class CellRegressor(RegressorMixin, CellModel):
         dropout: float = 0.0,
         epochs: int = 300,
         batch_size: int = 1 << 16,
+        max_cells: int = 1 << 20,
         learning_rate: float = 0.01,
         patience: int = 50,
         validation: float = 0.1,
         device: str = "auto",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:

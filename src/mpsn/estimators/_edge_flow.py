@@ -26,6 +26,7 @@ from mpsn.estimators._trainer import (
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
+from mpsn.training._device import Precision
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
         patience: Number of epochs without a better validation loss after which training stops.
         validation: Fraction of the signals held out for that; with fewer than 20, none are.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        precision: Of forward passes; see :class:`SimplicialClassifier`.
         random_state: Seed of all random numbers.
         verbose: Whether to show a progress bar.
 
@@ -79,6 +81,7 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
         patience: int = 15,
         validation: float = 0.1,
         device: str = "auto",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
@@ -91,6 +94,7 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
         self.patience = patience
         self.validation = validation
         self.device = device
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
 
@@ -144,7 +148,7 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
         signals = self._signals(X, reset=False)
         where = next(self.model_.parameters()).device
         index = torch.arange(len(signals), device=where)
-        logits = outputs(self.model_, self._forward(signals, where), index, self.batch_size)
+        logits = outputs(self, self.model_, self._forward(signals, where), index)
         return np.asarray(logits.softmax(dim=1).cpu().numpy())
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

@@ -35,7 +35,20 @@ def prepare(
     notes: Notes | None = None,
     lift: LiftAll | None = None,
 ) -> Prepared:
-    """Read graphs, lift them, and give all cells features.
+    """Read graphs, lift them, and give all cells features; see :func:`encoded`."""
+    data, encoding = encoded(graphs, max_dim, encoding, wanted, notes, lift)
+    return ComplexDataset(with_means(data.union, max_dim)), encoding
+
+
+def encoded(
+    graphs: Iterable[object],
+    max_dim: int,
+    encoding: Encoding | None = None,
+    wanted: Wanted = "auto",
+    notes: Notes | None = None,
+    lift: LiftAll | None = None,
+) -> Prepared:
+    """Read graphs, lift them, and give cells features of their own; :func:`with_means` adds others.
 
     ``graphs`` are networkx graphs, PyG ``Data``, complexes, paths of files of one graph each, or
     anything that :func:`mpsn.clique_complex` takes. The ``encoding`` of features defaults to what
@@ -58,12 +71,15 @@ def prepare(
     else:
         own = encoding.encode(given, counts, notes)
     own = [x.to(union.device) for x in own]
-    bare = union.bare().skeleton(max_dim).replace(x=own[:1])
-    for k, mean in enumerate(lift_features(bare, "mean", max_dim).x):
-        if k:
-            assert mean is not None
-            own[k] = torch.cat([mean, own[k]], dim=1) if own[k].shape[1] else mean
-    return ComplexDataset(bare.replace(x=own)), encoding
+    return ComplexDataset(union.bare().skeleton(max_dim).replace(x=own)), encoding
+
+
+def with_means(K: Complex, max_dim: int) -> Complex:
+    """Put the means of the vertices' features before those of edges and higher cells."""
+    means = lift_features(K.replace(x=K.x[:1]), "mean", max_dim).x
+    both = zip(means, K.x, strict=True)
+    parts = [[t for t in pair[: 2 if k else 1] if t is not None] for k, pair in enumerate(both)]
+    return K.replace(x=[p[0] if len(p) == 1 else torch.cat(p, dim=1) for p in parts])
 
 
 def largest(K: Complex) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError
 from mpsn.estimators._features import Encoding
 from mpsn.estimators._given import Notes
-from mpsn.estimators._inputs import prepare
+from mpsn.estimators._inputs import encoded
 
 Signs = tuple[tuple[float, ...], ...]  # scales of the features of dimension 1, 2, ...
 
@@ -30,7 +30,7 @@ def prepare_oriented(
     The ``scales`` default to the root mean squares of the columns.
     """
     plain = [K.replace(x=K.x[:1]) if isinstance(K, Complex) else K for K in graphs]
-    data, encoding = prepare(plain, max_dim, encoding, notes=notes, **options)
+    data, encoding = encoded(plain, max_dim, encoding, notes=notes, **options)
     if any(
         any(c.name not in ("both_ways", "multiplicity") for c in k) for k in encoding.columns[1:]
     ):

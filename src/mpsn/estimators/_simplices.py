@@ -27,6 +27,7 @@ from mpsn.estimators._trainer import History, Trainer, check_settings, outputs
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
+from mpsn.training._device import Precision
 
 FOLDS = 5  # parts of the simplices, each of which is predicted from all others
 
@@ -70,6 +71,7 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         patience: Number of epochs without a better validation loss after which training stops.
         validation: Fraction of the candidates held out for that; with fewer than 20, none are.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        precision: Of forward passes; see :class:`SimplicialClassifier`.
         random_state: Seed of all random numbers.
         verbose: Whether to show a progress bar.
 
@@ -103,6 +105,7 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         patience: int = 20,
         validation: float = 0.1,
         device: str = "auto",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:
@@ -154,7 +157,7 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         self.n_positives_, self.n_validation_ = len(given), len(held)
         self.auc_: float | None = None
         if len(held):
-            chances = outputs(self.model_, forward, held, self.batch_size).softmax(dim=1)[:, 1]
+            chances = outputs(self, self.model_, forward, held).softmax(dim=1)[:, 1]
             self.auc_ = float(roc_auc_score(truth[held.cpu()].numpy(), chances.cpu().numpy()))
         whole, _ = serially(prepare, [K], self.dim, self.features_, notes=Notes())
         self.complex_ = whole.union
@@ -205,7 +208,7 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         everything = torch.arange(len(rows), device=where)
         faces = [at.to(where) for at in faces_of(K, rows)]
         forward = OnCandidates([K.to(where)], faces, torch.zeros_like(everything), len(rows))
-        chances = outputs(self.model_, forward, everything, max(1, len(rows))).softmax(dim=1)
+        chances = outputs(self, self.model_, forward, everything, max(1, len(rows))).softmax(dim=1)
         return np.asarray(chances.cpu().numpy())
 
     def predict(self, candidates: ArrayLike) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from mpsn.estimators._tasks import (
     weights_from_words,
 )
 from mpsn.lifting._named import Lift
+from mpsn.training._device import Precision
 
 
 class SimplicialClassifier(ClassifierMixin, Simplicial):
@@ -66,6 +67,9 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         validation: Fraction of the graphs held out for that; with fewer than 20, none are.
         class_weight: Weights of the classes: ``"balanced"``, a dictionary, or None for none.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        precision: Of forward passes: ``"float32"``; ``"bf16"``, autocast to bfloat16, in half the
+            memory on a GPU; or ``"tf32"``, matrix products of rounded factors on a GPU. Weights,
+            sums and explanations are always in single precision.
         random_state: Seed of all random numbers.
         verbose: Whether to show a progress bar.
 
@@ -107,6 +111,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         validation: float = 0.1,
         class_weight: Weights = None,
         device: str = "auto",
+        precision: Precision = "float32",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
     ) -> None:

@@ -2,7 +2,7 @@
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import wait
 from dataclasses import dataclass
 from numbers import Integral
@@ -22,7 +22,7 @@ from mpsn.errors import FileError, MPSNError, TrainingInterrupted
 from mpsn.estimators._progress import Progress, Resume
 from mpsn.estimators._threads import serial_worker
 from mpsn.nn.readout import ComplexReadout
-from mpsn.training._device import OwnRandomness, pick_device
+from mpsn.training._device import OwnRandomness, computing, pick_device
 from mpsn.training._loop import EarlyStopping, fit
 from mpsn.training._splits import hold_out
 
@@ -34,7 +34,7 @@ NUMBERS = (int, float, np.integer, np.floating)
 
 Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
 Loss = Callable[[Tensor, Tensor], Tensor]
-Parts = Callable[[Tensor, torch.Generator], Sequence[Tensor]]  # positions to those of each step
+Parts = Callable[[Tensor, torch.Generator], Iterable[Tensor]]  # positions to those of each step
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,7 @@ class Trainer:
             bar.update(len(losses))
 
             def batches(epoch: int) -> Iterator[Tensor]:
+                parts: Iterable[Tensor]
                 if self.parts is not None:
                     parts = self.parts(used, random.generators["cpu"])
                 else:
@@ -182,7 +183,9 @@ class Trainer:
                     yield part
 
             def step(index: Tensor) -> None:
-                value = loss(forward(network, index), y[index])
+                with computing(settings.precision, self.device):
+                    found = forward(network, index)
+                value = loss(found.float(), y[index])
                 adam.zero_grad()
                 value.backward()  # type: ignore[no-untyped-call]
                 adam.step()
@@ -198,9 +201,7 @@ class Trainer:
                     )
                 valid = mean
                 if len(held):
-                    valid = float(
-                        loss(outputs(network, forward, held, settings.batch_size), y[held])
-                    )
+                    valid = float(loss(outputs(settings, network, forward, held), y[held]))
                 bar.set_postfix(loss=f"{mean:.3f}", held_out=f"{valid:.3f}")
                 losses.append((mean, valid))
                 return mean, valid
@@ -294,18 +295,29 @@ def check_settings(estimator: Any, *counts: str) -> None:
             raise MPSNError(f"Expected {name} as an integer >= {least}, got {value!r:.60}.")
     if (kernel := getattr(estimator, "kernel", None)) not in (None, True, False):
         raise MPSNError(f"Expected kernel as True, False or None (both), got {kernel!r:.60}.")
+    with computing(estimator.precision, torch.device("cpu")):  # refuses others
+        pass
     if not isinstance(held := estimator.validation, NUMBERS) or not 0 <= held < 1:
         raise MPSNError(f"Expected 0 <= validation < 1, got {held!r}.")
     if not isinstance(rate := estimator.learning_rate, NUMBERS) or not 0 < rate < np.inf:
         raise MPSNError(f"Expected a learning_rate above 0, got {rate!r}.")
 
 
-def outputs(network: torch.nn.Module, forward: Forward, index: Tensor, batch_size: int) -> Tensor:
-    """Return the outputs for some positions, without dropout and gradients; they are finite."""
+def outputs(
+    settings: Any,
+    network: torch.nn.Module,
+    forward: Forward,
+    index: Tensor,
+    batch_size: int | None = None,
+) -> Tensor:
+    """Return the outputs for some positions, without dropout and gradients; they are finite.
+
+    The precision, and the default of ``batch_size``, are those of an estimator, ``settings``.
+    """
     network.eval()
-    size = min(4 * batch_size, max(1, len(index)))
-    with torch.no_grad():
-        found = torch.cat([forward(network, part) for part in torch.split(index, size)])
+    size = min(4 * (batch_size or settings.batch_size), max(1, len(index)))
+    with torch.no_grad(), computing(settings.precision, index.device):
+        found = torch.cat([forward(network, part) for part in torch.split(index, size)]).float()
     check_finite(found)
     return found
 

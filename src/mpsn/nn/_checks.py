@@ -100,6 +100,17 @@ def cochain(K: Complex, k: int, xs: Sequence[Tensor | None], width: int, like: T
         given = next((given for given in xs if given is not None), like)
         x = given.new_zeros((K.count(k), *given.shape[1:-1], width))
     check_cochain(K, k, x, width, like)
+    return lowered(x)
+
+
+def lowered(x: Tensor) -> Tensor:
+    """Return features in the type of autocast, where it is on, before they are gathered and summed.
+
+    Dense layers would round them later: sums are then read in half the size.
+    """
+    where = x.device.type
+    if x.dtype == torch.float32 and torch.is_autocast_enabled(where):
+        return x.to(torch.get_autocast_dtype(where))
     return x
 
 

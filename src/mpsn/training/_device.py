@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from mpsn.errors import MPSNError
 
 _SEEDING = threading.RLock()
+Precision = Literal["float32", "tf32", "bf16"]
 
 
 def pick_device(name: str | torch.device = "auto") -> torch.device:
@@ -29,6 +30,26 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
             f"there is one."
         ) from error
     return device
+
+
+@contextmanager
+def computing(precision: Precision, device: torch.device) -> Iterator[None]:
+    """Compute in a precision inside the block, which is one forward pass.
+
+    ``"bf16"`` is autocast to bfloat16: parameters stay in single precision, and so do sums.
+    ``"tf32"`` rounds the factors of matrix products on a GPU, and changes nothing on a CPU.
+    """
+    if precision not in get_args(Precision):
+        raise MPSNError(f"Expected precision float32, tf32 or bf16, got {precision!r:.40}.")
+    before = torch.get_float32_matmul_precision()
+    if precision == "tf32" and device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+            yield
+    finally:
+        if torch.get_float32_matmul_precision() != before:
+            torch.set_float32_matmul_precision(before)
 
 
 @contextmanager

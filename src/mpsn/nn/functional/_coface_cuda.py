@@ -5,7 +5,8 @@ from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
 from mpsn.complexes import Incidence
-from mpsn.complexes._sparse import is_traced
+from mpsn.complexes._segment_cuda import segment_sum
+from mpsn.complexes._sparse import REDUCED, SparseRows, is_traced
 
 try:  # comes with torch for CUDA, on most systems
     import triton
@@ -17,6 +18,7 @@ TILE = 1024  # numbers that a program handles at a time
 WIDTH = 128  # maximal number of columns per program
 
 if triton is not None:
+    from mpsn.complexes._segment_cuda import widened
 
     @triton.jit
     def _expm1(x):  # type: ignore[no-untyped-def]
@@ -74,10 +76,11 @@ if triton is not None:
         p, q, faces, grad, grad_p, grad_q, n, columns,
         FACES: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
     ):  # fmt: skip
+        """Write the gradients of q; add up those of p, except in half precision."""
         row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
         column = (tl.program_id(1) * WIDTH + tl.arange(0, WIDTH))[None, :]
         inside = (row < n)[:, None] & (column < columns)
-        shared = tl.load(q + row[:, None] * columns + column, mask=inside, other=0.0)
+        shared = widened(tl.load(q + row[:, None] * columns + column, mask=inside, other=0.0))
         total = tl.zeros([ROWS, WIDTH], shared.dtype)
         for i in tl.static_range(FACES):
             heard = tl.zeros([ROWS, WIDTH], shared.dtype)
@@ -88,9 +91,42 @@ if triton is not None:
             sender = tl.load(faces + row * FACES + i, mask=row < n, other=0)[:, None]
             x = tl.load(p + sender * columns + column, mask=inside, other=0.0)
             heard *= _slope(x + shared, KIND)
-            tl.atomic_add(grad_p + sender * columns + column, heard, mask=inside, sem="relaxed")
+            if q.dtype.element_ty.primitive_bitwidth > 16:
+                tl.atomic_add(grad_p + sender * columns + column, heard, mask=inside, sem="relaxed")
             total += heard
         tl.store(grad_q + row[:, None] * columns + column, total, mask=inside)
+
+    # In half precision, receivers go through their co-faces and add up in single precision.
+
+    @triton.jit
+    def _received(  # type: ignore[no-untyped-def]
+        p, q, grad, faces, order, ptr, out, columns,
+        FACES: tl.constexpr, KIND: tl.constexpr, SLOPES: tl.constexpr, WIDTH: tl.constexpr,
+    ):  # fmt: skip
+        """Write the sums of messages, or, with SLOPES, the gradients of p."""
+        row = tl.program_id(0).to(tl.int64)
+        column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
+        inside = column < columns
+        total = tl.zeros([WIDTH], tl.float32)
+        for at in range(tl.load(ptr + row), tl.load(ptr + row + 1)):
+            entry = tl.load(order + at)
+            coface = entry // FACES
+            shared = widened(tl.load(q + coface * columns + column, mask=inside, other=0.0))
+            heard = tl.zeros([WIDTH], tl.float32)
+            for j in tl.static_range(FACES):
+                other = coface * FACES + j
+                face = tl.load(faces + other) * columns + column
+                there = tl.where(other != entry, inside, False)
+                if SLOPES:
+                    heard += tl.load(grad + face, mask=there, other=0.0)
+                else:
+                    x = tl.load(p + face, mask=there, other=0.0) + shared
+                    heard += tl.where(there, _value(x, KIND), 0.0)
+            if SLOPES:
+                own = tl.load(faces + entry) * columns + column
+                heard *= _slope(tl.load(p + own, mask=inside, other=0.0) + shared, KIND)
+            total += heard
+        tl.store(out + row * columns + column, total, mask=inside)
 
     # Rows of any length: every entry gets the sum of those before it, then of those after it, so
     # that nothing is subtracted and the time is linear.
@@ -138,14 +174,15 @@ if triton is not None:
         tl.store(grad_q + row * columns + column, total, mask=inside)
 
 
-def can_run(*inputs: Tensor) -> bool:
+def can_run(p: Tensor, q: Tensor, B: Incidence) -> bool:
     """Return whether the kernels can be used."""
+    types = (torch.float32, torch.float64, *(REDUCED if B.width is not None else ()))
     return (
         triton is not None
-        and inputs[0].dtype in (torch.float32, torch.float64)
-        and not torch.is_autocast_enabled("cuda")
+        and p.dtype == q.dtype
+        and p.dtype in types
         and not torch.are_deterministic_algorithms_enabled()
-        and not any(is_traced(t) or is_transformed(t) for t in inputs)
+        and not any(is_traced(t) or is_transformed(t) for t in (p, q))
     )
 
 
@@ -160,6 +197,8 @@ def is_transformed(h: Tensor) -> bool:
 
 def sums(p: Tensor, q: Tensor, B: Incidence, kind: str) -> Tensor:
     """Return for every σ the sum of a(p_τ + q_δ), (n_k, ..., G), for an activation a."""
+    if q.numel() and p.dtype in REDUCED:
+        return _receive(p, q, None, B, kind)
     out = torch.zeros_like(p, memory_format=torch.contiguous_format)
     if q.numel():
         _launch(_ragged_sums if B.width is None else _sums, p, q, B, [out], kind)
@@ -168,12 +207,36 @@ def sums(p: Tensor, q: Tensor, B: Incidence, kind: str) -> Tensor:
 
 def gradients(p: Tensor, q: Tensor, B: Incidence, grad: Tensor, kind: str) -> list[Tensor]:
     """Return the gradients of p and q, given that of the sums."""
-    out = torch.zeros_like(p, memory_format=torch.contiguous_format)
     rest = torch.empty_like(q, memory_format=torch.contiguous_format)
+    if q.numel() and p.dtype in REDUCED:
+        _launch(_gradients, p, q, B, [grad.contiguous(), rest, rest], kind)
+        return [_receive(p, q, grad, B, kind), rest]
+    out = torch.zeros_like(p, memory_format=torch.contiguous_format)
     if q.numel():
         others = [grad.contiguous(), out, rest]
         _launch(_ragged_gradients if B.width is None else _gradients, p, q, B, others, kind)
     return [out, rest]
+
+
+def _receive(p: Tensor, q: Tensor, grad: Tensor | None, B: Incidence, kind: str) -> Tensor:
+    """Return the sums of messages or, given the gradient of these, that of p; like p."""
+    rows = B._matrix("coboundary", False)
+    assert isinstance(rows, SparseRows)
+    (order, ptr), cuts, columns = B.cofaces, rows.cuts(), q[0].numel()
+    pieces, dtype = (ptr, p.dtype) if cuts is None else (cuts[0], torch.float32)
+    out = p.new_empty(len(pieces) - 1, columns, dtype=dtype)
+    tables = [t.contiguous() for t in (p, q, p if grad is None else grad, B.face, order, pieces)]
+    width = min(WIDTH, triton.next_power_of_2(columns))
+    with torch.cuda.device_of(q):  # type: ignore[no-untyped-call]
+        _received[len(out), triton.cdiv(columns, width)](
+            *tables, out, columns, B.width, kind, grad is not None, width,
+            num_warps=max(1, width // 64),
+        )  # fmt: skip
+    if cuts is not None:
+        found = segment_sum(out, *cuts[1:], None, p.dtype)
+        assert found is not None
+        out = found
+    return out.view(p.shape)
 
 
 def _launch(  # type: ignore[no-untyped-def]

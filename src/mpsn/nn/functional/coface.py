@@ -8,7 +8,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes import Incidence, _plain
-from mpsn.complexes._sparse import is_traced
+from mpsn.complexes._sparse import is_traced, wide
 from mpsn.errors import LayerError
 from mpsn.nn.functional import _coface_cuda
 
@@ -53,8 +53,8 @@ def coface_messages(
     r"""Sum :math:`a(W [h_\tau \| h_\delta] + c)` over the upper neighbors τ of σ.
 
     δ is the co-face that σ and τ share. The dense layer is applied to every cell once, see
-    :func:`split_linear`. On a GPU with Triton, unless torch is set to deterministic algorithms, one
-    kernel computes and adds up the messages, and another the gradients; no messages are stored.
+    :func:`split_linear`. On a GPU with Triton, unless torch is set to deterministic algorithms,
+    kernels compute and add up the messages, and the gradients; no messages are stored.
 
     Args:
         h: Features of the k-cells, (n_k, ..., F).
@@ -92,7 +92,7 @@ def coface_messages(
 def messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
     """Sum a(p_τ + q_δ) over the upper neighbors τ of σ; from (n_k, ..., G), (n_{k+1}, ..., G)."""
     kind = KINDS.get(type(act)) if getattr(act, "alpha", 1) == 1 else None
-    if p.is_cuda and kind and _coface_cuda.can_run(p, q):
+    if p.is_cuda and kind and _coface_cuda.can_run(p, q, B):
         out: Tensor = _Fused.apply(p, q, B, act, kind)  # type: ignore[no-untyped-call]
         return out
     return _messages(p, q, B, act)
@@ -100,8 +100,9 @@ def messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
 
 def _messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
     if is_traced(p):  # column by column, which a compiler can fuse
-        senders = zip(_plain.gather(B, p), _plain.spread(B, q), strict=True)
-        return _plain.upper_messages(B, [act(m + s) for m, s in senders], signed=False)
+        senders = zip(_plain.gather(B, wide(p)), _plain.spread(B, wide(q)), strict=True)
+        found = [act(m + s) for m, s in senders]
+        return _plain.upper_messages(B, found, signed=False).to(p.dtype)
     m = B.gather(p)
     if B.width is None:
         return B.upper_messages(act(m + B.spread(q)))

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch_geometric.nn.aggr import Aggregation
 from torch_geometric.nn.resolver import aggregation_resolver
 
+from mpsn.complexes._sparse import wide
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError
@@ -53,7 +54,7 @@ def _aggregate(K: Complex, k: int, h: Tensor, aggregation: Aggregation) -> Tenso
     sizes, index = K.ptr(k).diff(), K.batch(k)
     if not len(index):
         h, index = h.new_zeros(len(sizes), h.shape[1]), torch.arange(len(sizes), device=h.device)
-    out: Tensor = aggregation(h, index, dim_size=len(sizes), dim=0)
+    out: Tensor = aggregation(wide(h), index, dim_size=len(sizes), dim=0).to(h.dtype)
     return torch.where((sizes > 0)[:, None], out, 0)
 
 
