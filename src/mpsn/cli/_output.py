@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer.core import TyperCommand
 from typer.models import ArgumentInfo
 
 from mpsn.errors import FileError, MissingPackageError, MPSNError, visible
@@ -29,6 +30,23 @@ def name_types(command: Any) -> None:
         elif "bool" not in str(kind):
             words = {"int": "NUMBER", "Path": "PATH", "str": "TEXT"}
             given.metavar = given.metavar or next(words[w] for w in words if w in str(kind))
+
+
+class Command(TyperCommand):
+    """A command whose help names arguments without braces and types."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what follows the name of the command."""
+        return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of arguments, then that of options."""
+        for kind in ("argument", "option"):
+            found = [param for param in self.get_params(ctx) if param.param_type_name == kind]
+            records = [record for param in found if (record := param.get_help_record(ctx))]
+            if records:
+                with formatter.section(f"{kind.title()}s"):
+                    formatter.write_dl([(name.split(" <")[0], text) for name, text in records])
 
 
 def refuse(what: object, why: str, **options: object) -> None:
