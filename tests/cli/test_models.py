@@ -57,6 +57,9 @@ def test_models_of_rings(mpsn, folders, tmp_path):
     code, out, _ = mpsn("fit", *where, "--lift", "rings", "--max-ring", 5, "--epochs", 1)
     assert code == 0
     assert "(rings of up to 5 vertices)" in out
+    code, _, err = mpsn("fit", *where, "--max-ring", 5)
+    assert code == 2
+    assert "Expected --lift cliques without --max-ring" in err
     code, _, err = mpsn("fit", *where, "--lift", "triangles", "--epochs", 1)
     assert code == 2
     assert "Expected a lift among cliques, rings, cliques+rings, cubes" in " ".join(err.split())

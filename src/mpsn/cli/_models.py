@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -32,6 +32,7 @@ from mpsn.cli._labels import (
     with_labels,
 )
 from mpsn.cli._output import AsJson, csv_cell, print_lines, refuse, split
+from mpsn.cli._roads import own_options, refuse_others
 from mpsn.errors import GraphError, visible
 
 Data = Annotated[
@@ -152,7 +153,9 @@ def fit(
         whole |= {"unsafe_pickle": unsafe_pickle}
         refuse("--cells", "only models of whole graphs take it", **whole)
         rest: dict[str, Any] = {"hidden": hidden, **given}
-        rest |= {"lift": lift or "cliques", "max_ring": max_ring or 6, "device": device}
+        cells = lift or "cliques"
+        refuse_others(f"--lift {cells}", own_options(cells), {"max_ring": max_ring})
+        rest |= {"lift": cells, "max_ring": 6 if max_ring is None else max_ring, "device": device}
         rest |= {"max_dim": max_dim, "oriented": oriented, "class_weight": class_weight}
         rest |= {"features": _features(split(",".join(features or []))), "random_state": seed}
         files = CellFiles(data, cell_labels, attributes or [], target, dim)
@@ -174,11 +177,13 @@ def fit(
     regress = find_task(y, found.targets, regress)
     kind = "regression" if regress else "classification"
     cells, longest = ("cliques", 6) if found.table is None else ("rings", 8)
+    cells = lift or cells
+    refuse_others(f"--lift {cells}", own_options(cells), {"max_ring": max_ring})
     check_class_weight(class_weight, regress)
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
     model = (SimplicialRegressor if regress else SimplicialClassifier)(
         features=_features(split(",".join(features or []))),
-        lift=cast("Any", cells if lift is None else lift),  # its name is checked there
+        lift=cells,
         max_dim=max_dim,
         max_ring=longest if max_ring is None else max_ring,
         hidden=hidden,
