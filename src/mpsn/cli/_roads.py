@@ -71,10 +71,13 @@ def refuse_others(what: str, known: set[str], bounds: dict[str, int | None]) -> 
 
 def _arrows(file: str) -> list[Any]:
     """Read graphs whose edges have a direction."""
+    import networkx as nx
+
     from mpsn.datasets._files import iter_graphs
 
-    graphs, suffix = list(iter_graphs(file)), Path(file).name.removesuffix(".gz")
-    if suffix.endswith("6") or any(hasattr(g, "nodes") and not g.is_directed() for g in graphs):
+    graphs, name = list(iter_graphs(file)), file.lower().removesuffix(".gz")
+    networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]
+    if name.endswith("6") or not all(graph.is_directed() for graph in networks):
         raise GraphError(
             f"Expected a directed graph with --how directed, got {file}, which is undirected; use "
             f"a list of edges, or a digraph in GraphML, GEXF, GML or JSON."

@@ -95,9 +95,9 @@ def check_many(graphs: object) -> None:
     """Refuse a single graph; some kinds of graph can be iterated over too."""
     one = (str, os.PathLike, nx.Graph, Complex, Graph)
     many = hasattr(graphs, "__iter__") and not hasattr(graphs, "edge_index")
-    numbers = isinstance(graphs, Tensor) or (isinstance(graphs, np.ndarray) and graphs.dtype != "O")
-    table = numbers and graphs.ndim == 2  # points, an image, edges
-    if table or isinstance(graphs, one) or not (many or isinstance(graphs, Dataset)):
+    if isinstance(graphs, (Tensor, np.ndarray)):  # points, an image, edges; or an array of objects
+        many = graphs.ndim != 2 or graphs.dtype == object
+    if isinstance(graphs, one) or not (many or isinstance(graphs, Dataset)):
         raise GraphError(
             f"Expected a list of graphs, got one {type(graphs).__name__}; put it into a list."
         )
