@@ -27,22 +27,6 @@ def as_int(value: object, what: str) -> int:
     return number
 
 
-def pick_device(name: str | torch.device = "auto") -> torch.device:
-    """Return a device that works; ``"auto"`` is the GPU if there is one, else the CPU."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        reason = f" ({str(error).splitlines()[0]})" if str(name).startswith("cuda") else ""
-        raise ComplexError(
-            f"Expected a device such as cpu or cuda, got {name!r}{reason}; use 'auto' for a GPU if "
-            f"there is one."
-        ) from error
-    return device
-
-
 def as_tensor(value: object, what: str) -> Tensor:
     """Return numbers of any kind as a tensor."""
     try:

@@ -11,15 +11,12 @@ from typing import IO
 
 from mpsn._io import atomic_write
 from mpsn.errors import FileError
+from mpsn.errors import MissingDataError as MissingDataError
 
 MAX_BYTES = 1 << 28  # of a download
 MAX_WORK = 5.0  # seconds of processor time for one; they are few unless its pieces are tiny
 USE = "pass --data DIR (in Python data=DIR), or set MPSN_DATA=DIR"
 SLOWEST = 1 << 12  # bytes per second of a download, after the first ten seconds
-
-
-class MissingDataError(FileError):
-    """A data set that has no local copy and could not be downloaded."""
 
 
 def cache_folder() -> Path:

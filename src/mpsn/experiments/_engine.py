@@ -17,8 +17,7 @@ from tqdm import tqdm
 
 import mpsn
 from mpsn._io import check_writable
-from mpsn.datasets._sources import MissingDataError
-from mpsn.errors import MPSNError
+from mpsn.errors import MissingDataError, MPSNError
 from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources
 from mpsn.experiments._store import Store, remaining
 from mpsn.experiments._worker import start

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mpsn.complexes._checks import pick_device as pick_device
+from mpsn._device import pick_device as pick_device
 
 _SEEDING = threading.RLock()
 
