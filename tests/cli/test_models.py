@@ -60,6 +60,9 @@ def test_models_of_rings(mpsn, folders, tmp_path):
     code, _, err = mpsn("fit", *where, "--max-ring", 5)
     assert code == 2
     assert "Expected --lift cliques without --max-ring" in err
+    code, _, err = mpsn("fit", *where, "--kernel", "--epochs", 5)
+    assert code == 2
+    assert "Expected --kernel without --epochs" in err
     code, _, err = mpsn("fit", *where, "--lift", "triangles", "--epochs", 1)
     assert code == 2
     assert "Expected a lift among cliques, rings, cliques+rings, cubes" in " ".join(err.split())

@@ -1,6 +1,7 @@
 """Commands on graphs: lift, distinguish."""
 
 import json
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -166,7 +167,14 @@ def graphs_of(name: str) -> "list[AnyGraph]":
         )
     if Path(name).is_dir():
         return [graph for _, graph, _ in read_collection([name])]
-    return read_graphs(name)
+    graphs = read_graphs(name)
+    names = [str(word) for graph in graphs for word in getattr(graph, "labels", None) or ()]
+    if names and all(re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", word) for word in names):
+        raise GraphError(
+            f"Expected names of vertices in {name}, got numbers such as {names[0]}; if they are "
+            f"points, choose one of their lifts, such as mpsn lift {name} --how alpha."
+        )
+    return graphs
 
 
 def _print_classes(

@@ -29,6 +29,7 @@ from mpsn.cli._labels import (
     cross_validate,
     describe_task,
     find_task,
+    sizes,
     with_labels,
 )
 from mpsn.cli._output import AsJson, csv_cell, print_lines, refuse, split
@@ -163,6 +164,8 @@ def fit(
         return
     own = {"dim": dim, "attributes": attributes, "oriented": oriented}
     refuse("a model of whole graphs", "it is for models of cells, with --cells", **own)
+    if kernel:
+        refuse("--kernel", "only networks are trained in epochs", **both)
     from mpsn._io import check_writable
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
@@ -176,8 +179,8 @@ def fit(
         graphs, y = with_labels(found)
     regress = find_task(y, found.targets, regress)
     kind = "regression" if regress else "classification"
-    cells, longest = ("cliques", 6) if found.table is None else ("rings", 8)
-    cells = lift or cells
+    usual, longest = ("cliques", 6) if found.table is None else ("rings", 8)
+    cells = lift or usual
     refuse_others(f"--lift {cells}", own_options(cells), {"max_ring": max_ring})
     check_class_weight(class_weight, regress)
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
@@ -201,7 +204,7 @@ def fit(
         print("run the same command again to go on", file=sys.stderr)
     else:
         forget(out, model.members)
-    read = _sizes(graphs)
+    read = sizes(graphs)
     if as_json:
         runs = model.histories_
         values: dict[str, Any] = {
@@ -241,21 +244,6 @@ def _features(words: tuple[str, ...]) -> "str | list[str] | dict[str, Any]":
             f"Expected --features NAME=KIND for all, or names only, got {' and '.join(words)}."
         )
     return list(words)
-
-
-def _sizes(graphs: list[Any]) -> dict[str, int]:
-    """Count what was read, so that a file that was cut off is noticed."""
-    from mpsn.complexes._graphs import as_graph
-    from mpsn.datasets._molecules import is_molecule
-
-    vertices = edges = 0
-    for graph in graphs:
-        if is_molecule(graph):
-            vertices, edges = vertices + graph.GetNumAtoms(), edges + graph.GetNumBonds()
-        else:
-            plain = as_graph(graph)
-            vertices, edges = vertices + plain.num_nodes, edges + plain.edge_index.shape[1]
-    return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
 
 
 def predict(

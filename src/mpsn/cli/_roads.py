@@ -35,6 +35,8 @@ def read_for(
     bounds = {"max_dim": max_dim, "max_ring": max_ring}
     refuse_others(f"--how {how}", known, bounds)
     given = dict(_option(option) for option in options)
+    if len(given) < len(options):
+        raise GraphError(f"Expected each --set once, got {' and '.join(options)!r:.80}.")
     if how == "hypergraph" or is_simplices(file):
         if given or how not in ("hypergraph", "cliques"):
             raise GraphError(
