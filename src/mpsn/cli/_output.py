@@ -89,7 +89,7 @@ def print_table(
         table = Table(title=name, title_justify="left")
         for i, width in zip(part, widths, strict=True):
             column = textwrap.fill(head[i], width, break_on_hyphens=False)
-            table.add_column(escape(column), overflow="fold", no_wrap=i == 0)
+            table.add_column(escape(column), width=width, overflow="fold", no_wrap=i == 0)
         for row in body:
             table.add_row(*(escape(row[i]) for i in part))
         console.print(table)
@@ -103,26 +103,38 @@ def print_table(
 def _parts(
     head: Sequence[str], body: Sequence[Sequence[str]], space: int
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the columns of each part of a table, and the widths of their headings.
+    """Yield the columns of each part of a table, and their widths.
 
     There is one part unless words would have to be broken. The first column, or the first two if
     it takes both to name the rows, is in every part.
     """
     columns = list(zip(head, *body, strict=True))
     words = [max(cell_len(w) for text in texts for w in ["-", *text.split()]) for texts in columns]
-    if sum(words) + 3 * len(words) + 1 <= space:
-        yield list(range(len(head))), [max(1, cell_len(text)) for text in head]
-        return
     cells = [max(map(cell_len, texts[1:]), default=0) for texts in columns]
+    full = [max(cell_len(head[i]), words[i], cells[i]) for i in range(len(head))]
+    words[:1] = [max(words[0], cells[0])] if head else []  # it is not wrapped
+
+    def grown(part: list[int], widths: list[int], most: list[int]) -> tuple[list[int], list[int]]:
+        """Share out the space that is left."""
+        found, left = [widths[i] for i in part], space - 1 - sum(widths[i] + 3 for i in part)
+        while left > 0 and (short := [at for at, i in enumerate(part) if found[at] < most[i]]):
+            for at in short[:left]:
+                found[at] += 1
+            left -= len(short)
+        return part, found
+
+    if sum(words) + 3 * len(words) + 1 <= space:
+        yield grown(list(range(len(head))), words, full)
+        return
     widths = [max(word, min(36, cell)) for word, cell in zip(words, cells, strict=True)]
     keys = [0] if len({row[0] for row in body}) == len(body) else [0, 1][: len(head)]
     part = list(keys)
     for i in range(len(keys), len(head)):
         if len(part) > len(keys) and sum(widths[j] + 3 for j in [*part, i]) + 1 > space:
-            yield part, [widths[j] for j in part]
+            yield grown(part, widths, cells)
             part = list(keys)
         part.append(i)
-    yield part, [widths[j] for j in part]
+    yield grown(part, widths, cells)
 
 
 def print_error(error: object) -> None:
