@@ -12,7 +12,7 @@ import pytest
 import mpsn as package
 from mpsn.cli import app
 
-HEAVY = {"torch", "torch_geometric", "numba", "networkx", "scipy", "sklearn", "matplotlib"}
+HEAVY = {"numpy", "torch", "torch_geometric", "numba", "networkx", "scipy", "sklearn", "matplotlib"}
 
 ASK = """
 import json, sys

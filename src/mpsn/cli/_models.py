@@ -33,7 +33,6 @@ from mpsn.cli._labels import (
     with_labels,
 )
 from mpsn.cli._output import AsJson, csv_cell, print_lines, refuse, split
-from mpsn.cli._roads import own_options, refuse_others
 from mpsn.errors import GraphError, visible
 
 Data = Annotated[
@@ -147,6 +146,8 @@ def fit(
 
     Example: mpsn fit complex.txt --cells labels.csv --attributes ages.csv -o model.mpsn
     """
+    from mpsn.cli._roads import own_options, refuse_others
+
     both = {"epochs": epochs, "patience": patience}
     given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
     if cell_labels is not None:
