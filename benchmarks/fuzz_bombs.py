@@ -58,6 +58,7 @@ def _zeros(method):
     many, chunk = 640, bytes(1 << 20)
     if method == DEFLATED:
         press = zlib.compressobj(wbits=-15)
+        block = press.compress(chunk) + press.flush(zlib.Z_FULL_FLUSH)  # the same every time
     elif method == BZIP2:
         press = bz2.BZ2Compressor()
     else:
@@ -66,7 +67,8 @@ def _zeros(method):
     crc = 0
     for _ in range(many):
         crc = zlib.crc32(chunk, crc)
-    content = b"".join([*(press.compress(chunk) for _ in range(many)), press.flush()])
+    blocks = [block] * many if method == DEFLATED else [press.compress(chunk) for _ in range(many)]
+    content = b"".join([*blocks, press.flush()])
     head = b"" if method != LZMA else b"\x09\x04\x05\x00" + b"\x5d\x00\x00\x80\x00"
     return head + content, many << 20, crc
 

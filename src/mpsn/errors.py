@@ -42,6 +42,10 @@ class FileError(MPSNError):
     """A file that is missing, damaged, or not in the expected format."""
 
 
+class MissingDataError(FileError):
+    """A data set that has no local copy and could not be downloaded."""
+
+
 class ColoringError(MPSNError):
     """Invalid settings of a Weisfeiler-Lehman test."""
 

@@ -133,6 +133,7 @@ def test_errors_are_one_line_and_exit_2(mpsn, tmp_path):
         (["hexagon", "prism", "--tests", "wl,4-wl"], "swl-all, rings, cliques+rings"),
         (["hexagon", "prism", "--lift", "ring"], "got ring. Did you mean rings"),
         (["hexagon", "prism", "--lift", "rings", "--max-ring", 2], "Expected max_ring"),
+        (["hexagon", "prism", "--max-ring", 5], "these tests without --max-ring"),
         (["hexagon", empty], "at least one vertex"),
         (
             ["hexagon", "prism", "--tests", "wl", "--max-dim", -3],

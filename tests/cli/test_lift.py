@@ -93,6 +93,7 @@ def test_points_in_npy(mpsn, tmp_path):
         ("0 0\n", ["--how", "ripss"], "Did you mean rips"),
         ("0 0\n", ["--how", "rips", "--set", "radius"], "Expected --set NAME=VALUE"),
         ("0 0\n", ["--how", "rips", "--set", "radus=1"], "Did you mean radius"),
+        ("0 0\n", ["--how", "rips", "--set", "k=1", "--set", "k=2"], "Expected each --set once"),
         ("0 0\n1\n", ["--how", "rips", "--set", "radius=1"], "Expected numbers, a row per point"),
         ("0 0\n", ["--how", "witness"], "Expected --set landmarks=..."),
         ("0 1\n", ["--how", "motifs"], "Expected --set patterns=..."),
@@ -129,12 +130,22 @@ def test_no_limit_of_the_dimension(mpsn, tmp_path):
         (["K.off", "--how", "mesh", "--max-dim", 1], "--how mesh without --max-dim"),
         (["points.txt", "--how", "rips", "--set", "radius=wide"], "finite radius >= 0, got 'wide'"),
         (["hexagon", "--how", "motifs", "--set", "patterns=3"], "a list of patterns"),
+        (["hexagon", "--how", "rings", "--max-dim", 3], "--how rings without --max-dim"),
+        (["hexagon", "--max-ring", 3], "--how cliques without --max-ring"),
+        (["fractions.csv"], "if they are points, choose one of their lifts"),
+        (["hexagon", "--set", "device=banana"], "such as cpu or cuda, got 'banana'"),
+        (["hexagon", "--how", "directed"], "a graph file"),
+        (["one.g6", "--how", "directed"], "a directed graph with --how directed, got"),
+        (["one.graphml", "--how", "directed"], "a directed graph with --how directed, got"),
     ],
 )
 def test_options_that_do_not_apply_are_refused(mpsn, tmp_path, options, message):
     (tmp_path / "K.simplices").write_text("a b c\n")
     (tmp_path / "K.off").write_text("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
     (tmp_path / "points.txt").write_text("0 0\n1 1\n")
+    (tmp_path / "fractions.csv").write_text("0.5,-1.25\n3.0e-01,.5\n")
+    nx.write_graph6(nx.path_graph(2), tmp_path / "one.g6")
+    nx.write_graphml(nx.path_graph(2), tmp_path / "one.graphml")
     file = options[0] if options[0] == "hexagon" else tmp_path / options[0]
     code, _, err = mpsn("lift", file, *options[1:])
     assert code == 2

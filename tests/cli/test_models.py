@@ -58,6 +58,12 @@ def test_models_of_rings(mpsn, folders, tmp_path):
     code, out, _ = mpsn("fit", *where, "--lift", "rings", "--max-ring", 5, "--epochs", 1)
     assert code == 0
     assert "(rings of up to 5 vertices)" in out
+    code, _, err = mpsn("fit", *where, "--max-ring", 5)
+    assert code == 2
+    assert "Expected --lift cliques without --max-ring" in err
+    code, _, err = mpsn("fit", *where, "--kernel", "--epochs", 5)
+    assert code == 2
+    assert "Expected --kernel without --epochs" in err
     code, _, err = mpsn("fit", *where, "--lift", "triangles", "--epochs", 1)
     assert code == 2
     assert "Expected a lift among cliques, rings, cliques+rings, cubes" in " ".join(err.split())
@@ -138,13 +144,14 @@ def test_kinds_of_features_and_what_is_left_out(mpsn, tmp_path):
 
 
 def test_fit_says_how_good_it_is(mpsn, folders, tmp_path):
-    command = ["fit", folders, "-o", tmp_path / "m.mpsn", "--epochs", 3, "--hidden", 4]
+    plain = ["fit", folders, "-o", tmp_path / "m.mpsn"]
+    command = [*plain, "--epochs", 3, "--hidden", 4]
     code, out, _ = mpsn(*command, "--patience", 2, "--class-weight", "balanced", "--cv", 2)
     assert code == 0
     for part in ("accuracy on graphs held out", "majority class 0.", "SWL kernel", "2 folds of"):
         assert part in out
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.mpsn"]  # no checkpoints are left
-    code, out, _ = mpsn(*command, "--kernel", "--json")
+    code, out, _ = mpsn(*plain, "--kernel", "--json")
     found = json.loads(out)
     assert (found["epochs"], found["metric"]) == ([], "accuracy")
     assert set(found["held_out"]) == {"this model", "SWL kernel", "majority class"}

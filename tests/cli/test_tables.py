@@ -55,3 +55,15 @@ def test_long_texts_wrap_at_words(capsys, monkeypatch):
     text = "a text of many words " * 6
     lines = printed(capsys, monkeypatch, ["name", "text"], [["x", text]], width=40)
     assert " ".join(line[1] for line in cells(lines, "│")).split() == text.split()
+
+
+def test_no_word_is_broken_for_the_sake_of_another_column(capsys, monkeypatch):
+    columns = ["family", "network", "failure rate", "authors' code", "pairs failed", "runs"]
+    rows = [
+        ["SR(25,12,5,6)", "sin", "0.0381 ± 0.0067", "0.0362 ± 0.0040", "4 of 105", "2"],
+        ["SR(25,12,5,6)", "mlp-sum-authors", "0.09524", "0.0952", "0 of 105, SWL's", "2"],
+    ]
+    lines = printed(capsys, monkeypatch, columns, rows)
+    words = {word for line in cells(lines, "│") for cell in line for word in cell.split()}
+    assert words == {word for row in rows for cell in row for word in cell.split()}
+    assert max(map(len, lines)) == 80  # all space is used before a line is wrapped

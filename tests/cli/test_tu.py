@@ -6,6 +6,7 @@ import zipfile
 import networkx as nx
 import pytest
 
+from mpsn.datasets._tu import SETS
 from mpsn.experiments._tu_table import MODELS
 from tu_files import members, reddit_like, write_zip
 
@@ -46,6 +47,34 @@ def test_unknown_names_are_refused(mpsn, options, chosen, said):
     code, _, err = mpsn("reproduce", "tu", *chosen, *options)
     assert code == 2
     assert said in err
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """Leave no way to a data set but a local copy: nobody listens at the address of downloads."""
+    monkeypatch.delenv("MPSN_DATA", raising=False)
+    monkeypatch.setattr("mpsn.datasets._tu.SOURCE", "http://127.0.0.1:9")
+
+
+def test_offline_without_data_it_says_what_to_do(mpsn, offline, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for chosen in ((), ("--dataset", "PROTEINS"), ("--quick", "--json")):
+        code, out, err = mpsn("reproduce", "tu", *chosen, "--out", tmp_path / "runs")
+        assert (code, out, len(err.splitlines())) == (2, "", 1)
+        names = [name for name in SETS if not chosen or name in chosen or "--quick" in chosen]
+        assert all(name in err for name in names)
+        assert "refused; download it on another machine, put it at DIR/tu/" in err
+        assert "pass --data DIR" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_offline_the_sets_at_hand_are_run_and_the_others_reported(mpsn, offline, options, tmp_path):
+    chosen = "--model", "wl-kernel", "--quick", "--seeds", 1
+    code, out, _ = mpsn("reproduce", "tu", *chosen, *options)
+    assert code == 0
+    assert [f"{name} is left out." in out for name in SETS] == [name != NAME for name in SETS]
+    assert [path.parent.name[:15] for path in (tmp_path / "runs").rglob("*.json")] == [NAME.lower()]
+    assert not (tmp_path / "cache").exists()
 
 
 def test_a_search(mpsn, options, tmp_path):

@@ -85,3 +85,6 @@ def test_groups_in_a_table():
 def test_lists_are_no_relation():
     with pytest.raises(ComplexError, match="hypergraph_complex"):
         dowker_complex([[0, 1]])
+    for wrong in (3, None, [0, 1]):
+        with pytest.raises(ComplexError, match="Expected hyperedges as lists of vertices"):
+            hypergraph_complex(wrong)

@@ -324,6 +324,15 @@ def test_progress_and_hypergraphs(capsys):
     assert set(model.predict(K)) <= {"left", "right"}
 
 
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_one_cloud_of_points_needs_no_list(kind):
+    points = kind(np.random.default_rng(0).random((12, 2)))
+    model = CellClassifier(lift="alpha", **QUICK).fit(points, [0, 1] * 6)
+    assert model.predict(points).tolist() == model.predict([points])[0].tolist()
+    with pytest.raises(GraphError, match="put it into a list"):
+        mpsn.estimators.SimplicialClassifier(lift="alpha").fit(points, [0, 1] * 6)
+
+
 def test_a_cell_twice_and_several_complexes_are_refused():
     graph = nx.complete_graph(4)
     model = CellClassifier(dim=1, epochs=1)

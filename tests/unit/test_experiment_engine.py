@@ -224,7 +224,7 @@ def test_killed_runs_resume(tmp_path, processes):
 def test_workers_end_with_their_parent(tmp_path, moment):
     """Within two seconds, both while they load torch and while they work."""
     script = SCRIPT.replace("pause=0.02", "pause=60.0")
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TOY_STARTS": str(tmp_path)}
     command = [sys.executable, "-c", script, str(tmp_path), "2"]
     parent = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
     workers = []
@@ -233,8 +233,8 @@ def test_workers_end_with_their_parent(tmp_path, moment):
         time.sleep(0.01)
         children = psutil.Process(parent.pid).children(recursive=True)
         workers = [child for child in children if "spawn_main" in "".join(child.cmdline())]
-    if moment == "work":
-        time.sleep(8)
+    while moment == "work" and len(list(tmp_path.glob("started-*"))) < 2:
+        time.sleep(0.01)
     parent.kill()
     parent.wait()
     alive = psutil.wait_procs(workers, timeout=2)[1]

@@ -344,7 +344,7 @@ def test_missing_data_is_said_and_broken_data_refused_before_any_training(data, 
 
     monkeypatch.setattr("urllib.request.urlopen", offline)
     monkeypatch.setattr(tu, "train_folds", lambda *_, **__: pytest.fail("trained"))
-    with pytest.raises(MPSNError, match=r"NCI1 is left out.*no network"):
+    with pytest.raises(MPSNError, match=r"No data for NCI1\. .*no network"):
         run(EXPERIMENT, {"row": replace(SMALL, dataset="NCI1")}, 1, out=data / "runs", data=data)
     configs = {"there": KERNEL, "not": replace(SMALL, dataset="NCI1")}
     outcome = run(EXPERIMENT, configs, 1, out=data / "runs", data=data)

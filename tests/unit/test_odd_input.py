@@ -9,7 +9,14 @@ import scipy.sparse
 import torch
 from torch_geometric.data import Data
 
-from mpsn import ComplexDataset, SimplicialComplex, clique_complex, clique_complexes, collate
+from mpsn import (
+    ComplexDataset,
+    SimplicialComplex,
+    clique_complex,
+    clique_complexes,
+    collate,
+    rips_complex,
+)
 from mpsn.complexes import _homology as homology
 from mpsn.datasets import read_graphs
 from mpsn.errors import ComplexError, FileError, GraphError, MPSNError, TooLargeError
@@ -88,10 +95,12 @@ def test_collate_takes_any_iterable():
     assert collate(TRIANGLE) == TRIANGLE
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_a_device_that_is_not_there():
-    with pytest.raises(GraphError, match="an available device, got cuda"):
-        clique_complex(nx.path_graph(2), device="cuda")
+@pytest.mark.parametrize("device", ["banana", "cuda:99", 3.5])
+def test_a_device_that_is_not_there(device):
+    with pytest.raises(MPSNError, match="Expected a device such as cpu or cuda, got"):
+        clique_complex(nx.path_graph(2), device=device)
+    with pytest.raises(MPSNError, match="Expected a device such as cpu or cuda, got"):
+        rips_complex(torch.rand(3, 2), 1.0, device=device)
 
 
 def test_parts_of_a_graph_on_two_devices():

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from mpsn.cli._graphs import distinguish, lift
 from mpsn.cli._models import fit, predict
-from mpsn.cli._output import name_types, print_error
+from mpsn.cli._output import Command, name_types, print_error
 from mpsn.cli._reproduce import report, reproduce, tune
 from mpsn.cli._show import show
 from mpsn.errors import LeftOut, MPSNError, visible
@@ -74,6 +74,7 @@ app.add_typer(reproduce, name="reproduce")
 app.add_typer(tune, name="tune")
 for _group in (app, reproduce, tune):
     for _registered in _group.registered_commands:
+        _registered.cls = Command
         name_types(_registered.callback)
 
 

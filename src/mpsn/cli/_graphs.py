@@ -1,6 +1,7 @@
 """Commands on graphs: lift, distinguish."""
 
 import json
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -11,11 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from mpsn.cli._output import AsJson, drawing, print_table, split
+from mpsn.cli._output import AsJson, drawing, print_table, refuse, split
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
 
 if TYPE_CHECKING:
     from mpsn.datasets._files import AnyGraph
+
+
+MaxRing = Annotated[
+    int | None, typer.Option(help="Largest number of vertices of a ring. Defaults to 6.")
+]
 
 
 def lift(
@@ -31,7 +37,7 @@ def lift(
         int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
     ] = None,
     how: Annotated[str, typer.Option("--how", "--lift", help="The lift; see above.")] = "cliques",
-    max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
+    max_ring: MaxRing = None,
     options: Annotated[
         list[str] | None,
         typer.Option("--set", help="Another option of the lift, NAME=VALUE. Can be repeated."),
@@ -83,7 +89,7 @@ def distinguish(
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a simplex. Defaults to all cliques.")
     ] = None,
-    max_ring: Annotated[int, typer.Option(help="Largest number of vertices of a ring.")] = 6,
+    max_ring: MaxRing = None,
     as_json: AsJson = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw both clique complexes in their stable SWL colors.")
@@ -111,6 +117,9 @@ def distinguish(
     if plot:
         check_writable(plot, what="a picture")
     names = [*split(tests), *split(lift)]
+    if not any("rings" in name for name in names):
+        refuse("these tests", "none of them has rings; add --lift rings", max_ring=max_ring)
+    max_ring = 6 if max_ring is None else max_ring
     check_tests(names, max_dim, max_ring)
     first = graphs_of(a)
     if b is None:
@@ -158,7 +167,14 @@ def graphs_of(name: str) -> "list[AnyGraph]":
         )
     if Path(name).is_dir():
         return [graph for _, graph, _ in read_collection([name])]
-    return read_graphs(name)
+    graphs = read_graphs(name)
+    names = [str(word) for graph in graphs for word in getattr(graph, "labels", None) or ()]
+    if names and all(re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", word) for word in names):
+        raise GraphError(
+            f"Expected names of vertices in {name}, got numbers such as {names[0]}; if they are "
+            f"points, choose one of their lifts, such as mpsn lift {name} --how alpha."
+        )
+    return graphs
 
 
 def _print_classes(

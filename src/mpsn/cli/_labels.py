@@ -1,4 +1,4 @@
-"""Labels of graphs on the command line: what they are, and how well they are predicted."""
+"""Graphs and labels on the command line: what they are, and how well they are predicted."""
 
 from collections import Counter
 from itertools import chain
@@ -26,6 +26,21 @@ def with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:
         graphs.append(graph)
         y.append(label)
     return graphs, y
+
+
+def sizes(graphs: list[Any]) -> dict[str, int]:
+    """Count what was read, so that a file that was cut off is noticed."""
+    from mpsn.complexes._graphs import as_graph
+    from mpsn.datasets._molecules import is_molecule
+
+    vertices = edges = 0
+    for graph in graphs:
+        if is_molecule(graph):
+            vertices, edges = vertices + graph.GetNumAtoms(), edges + graph.GetNumBonds()
+        else:
+            plain = as_graph(graph)
+            vertices, edges = vertices + plain.num_nodes, edges + plain.edge_index.shape[1]
+    return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
 
 
 def find_task(y: list[Any], targets: tuple[str, ...], regress: bool | None) -> bool:

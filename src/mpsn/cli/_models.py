@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -30,6 +30,7 @@ from mpsn.cli._labels import (
     cross_validate,
     describe_task,
     find_task,
+    sizes,
     with_labels,
 )
 from mpsn.cli._output import AsJson, csv_cell, print_lines, refuse, split
@@ -147,6 +148,8 @@ def fit(
 
     Example: mpsn fit complex.txt --cells labels.csv --attributes ages.csv -o model.mpsn
     """
+    from mpsn.cli._roads import own_options, refuse_others
+
     both = {"epochs": epochs, "patience": patience, "precision": precision}
     given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
     if cell_labels is not None:
@@ -154,7 +157,9 @@ def fit(
         whole |= {"unsafe_pickle": unsafe_pickle}
         refuse("--cells", "only models of whole graphs take it", **whole)
         rest: dict[str, Any] = {"hidden": hidden, **given}
-        rest |= {"lift": lift or "cliques", "max_ring": max_ring or 6, "device": device}
+        cells = lift or "cliques"
+        refuse_others(f"--lift {cells}", own_options(cells), {"max_ring": max_ring})
+        rest |= {"lift": cells, "max_ring": 6 if max_ring is None else max_ring, "device": device}
         rest |= {"max_dim": max_dim, "oriented": oriented, "class_weight": class_weight}
         rest |= {"features": _features(split(",".join(features or []))), "random_state": seed}
         files = CellFiles(data, cell_labels, attributes or [], target, dim)
@@ -162,6 +167,8 @@ def fit(
         return
     own = {"dim": dim, "attributes": attributes, "oriented": oriented}
     refuse("a model of whole graphs", "it is for models of cells, with --cells", **own)
+    if kernel:
+        refuse("--kernel", "only networks are trained in epochs", **both)
     from mpsn._io import check_writable
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
@@ -175,12 +182,14 @@ def fit(
         graphs, y = with_labels(found)
     regress = find_task(y, found.targets, regress)
     kind = "regression" if regress else "classification"
-    cells, longest = ("cliques", 6) if found.table is None else ("rings", 8)
+    usual, longest = ("cliques", 6) if found.table is None else ("rings", 8)
+    cells = lift or usual
+    refuse_others(f"--lift {cells}", own_options(cells), {"max_ring": max_ring})
     check_class_weight(class_weight, regress)
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
     model = (SimplicialRegressor if regress else SimplicialClassifier)(
         features=_features(split(",".join(features or []))),
-        lift=cast("Any", cells if lift is None else lift),  # its name is checked there
+        lift=cells,
         max_dim=max_dim,
         max_ring=longest if max_ring is None else max_ring,
         hidden=hidden,
@@ -198,7 +207,7 @@ def fit(
         print("run the same command again to go on", file=sys.stderr)
     else:
         forget(out, model.members)
-    read = _sizes(graphs)
+    read = sizes(graphs)
     if as_json:
         runs = model.histories_
         values: dict[str, Any] = {
@@ -238,21 +247,6 @@ def _features(words: tuple[str, ...]) -> "str | list[str] | dict[str, Any]":
             f"Expected --features NAME=KIND for all, or names only, got {' and '.join(words)}."
         )
     return list(words)
-
-
-def _sizes(graphs: list[Any]) -> dict[str, int]:
-    """Count what was read, so that a file that was cut off is noticed."""
-    from mpsn.complexes._graphs import as_graph
-    from mpsn.datasets._molecules import is_molecule
-
-    vertices = edges = 0
-    for graph in graphs:
-        if is_molecule(graph):
-            vertices, edges = vertices + graph.GetNumAtoms(), edges + graph.GetNumBonds()
-        else:
-            plain = as_graph(graph)
-            vertices, edges = vertices + plain.num_nodes, edges + plain.edge_index.shape[1]
-    return {"graphs": len(graphs), "vertices": vertices, "edges as listed": edges}
 
 
 def predict(

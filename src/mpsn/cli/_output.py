@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperCommand
 from typer.models import ArgumentInfo
 
 from mpsn.errors import FileError, MissingPackageError, MPSNError, visible
@@ -32,6 +33,23 @@ def name_types(command: Any) -> None:
         elif "bool" not in str(kind):
             words = {"int": "NUMBER", "Path": "PATH", "str": "TEXT"}
             given.metavar = given.metavar or next(words[w] for w in words if w in str(kind))
+
+
+class Command(TyperCommand):
+    """A command whose help names arguments without braces and types."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what follows the name of the command."""
+        return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of arguments, then that of options."""
+        for kind in ("argument", "option"):
+            found = [param for param in self.get_params(ctx) if param.param_type_name == kind]
+            records = [record for param in found if (record := param.get_help_record(ctx))]
+            if records:
+                with formatter.section(f"{kind.title()}s"):
+                    formatter.write_dl([(name.split(" <")[0], text) for name, text in records])
 
 
 def refuse(what: object, why: str, **options: object) -> None:
@@ -75,7 +93,7 @@ def print_table(
         table = Table(title=name, title_justify="left")
         for i, width in zip(part, widths, strict=True):
             column = textwrap.fill(head[i], width, break_on_hyphens=False)
-            table.add_column(escape(column), overflow="fold", no_wrap=i == 0)
+            table.add_column(escape(column), width=width, overflow="fold", no_wrap=i == 0)
         for row, texts in zip(cells, body, strict=True):
             table.add_row(*(Text(texts[i], _style(row[i])) for i in part))
         console.print(table)
@@ -109,26 +127,38 @@ def print_results(
 def _parts(
     head: Sequence[str], body: Sequence[Sequence[str]], space: int
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the columns of each part of a table, and the widths of their headings.
+    """Yield the columns of each part of a table, and their widths.
 
     There is one part unless words would have to be broken. The first column, or the first two if
     it takes both to name the rows, is in every part.
     """
     columns = list(zip(head, *body, strict=True))
     words = [max(cell_len(w) for text in texts for w in ["-", *text.split()]) for texts in columns]
-    if sum(words) + 3 * len(words) + 1 <= space:
-        yield list(range(len(head))), [max(1, cell_len(text)) for text in head]
-        return
     cells = [max(map(cell_len, texts[1:]), default=0) for texts in columns]
+    full = [max(cell_len(head[i]), words[i], cells[i]) for i in range(len(head))]
+    words[:1] = [max(words[0], cells[0])] if head else []  # it is not wrapped
+
+    def grown(part: list[int], widths: list[int], most: list[int]) -> tuple[list[int], list[int]]:
+        """Share out the space that is left."""
+        found, left = [widths[i] for i in part], space - 1 - sum(widths[i] + 3 for i in part)
+        while left > 0 and (short := [at for at, i in enumerate(part) if found[at] < most[i]]):
+            for at in short[:left]:
+                found[at] += 1
+            left -= len(short)
+        return part, found
+
+    if sum(words) + 3 * len(words) + 1 <= space:
+        yield grown(list(range(len(head))), words, full)
+        return
     widths = [max(word, min(36, cell)) for word, cell in zip(words, cells, strict=True)]
     keys = [0] if len({row[0] for row in body}) == len(body) else [0, 1][: len(head)]
     part = list(keys)
     for i in range(len(keys), len(head)):
         if len(part) > len(keys) and sum(widths[j] + 3 for j in [*part, i]) + 1 > space:
-            yield part, [widths[j] for j in part]
+            yield grown(part, widths, cells)
             part = list(keys)
         part.append(i)
-    yield part, [widths[j] for j in part]
+    yield grown(part, widths, cells)
 
 
 def print_error(error: object) -> None:

@@ -120,7 +120,14 @@ def regions(
         found = [row._asdict() for row in rows]
         print(json.dumps({"rows": found, "figures": [str(path) for path in paths]}))
         return
-    columns = ("complex", "d", "m", "model", f"regions, {seeds} seeds", "theorem")
+    columns = (
+        "complex",
+        "d",
+        "m",
+        "model",
+        f"regions, {seeds} seed{'s' * (seeds != 1)}",
+        "theorem",
+    )
     cells = []
     for row in rows:
         counts = " ".join(map(str, sorted(set(row.regions))))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from mpsn.cli._output import refuse
 from mpsn.errors import UNREADABLE, FileError, GraphError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def read_for(
     file: str,
     how: str,
     max_dim: int | None,
-    max_ring: int,
+    max_ring: int | None,
     options: list[str],
     read_graphs: "Callable[[str], list[Any]]",
 ) -> "tuple[list[Any], Callable[[list[Any]], Sequence[Complex]]]":
@@ -28,10 +29,14 @@ def read_for(
     from mpsn.datasets import read_complex
     from mpsn.datasets._simplices import is_simplices
     from mpsn.lifting._named import Name, as_lift
-    from mpsn.lifting.transforms import LIFTS, ToComplex, options_of
+    from mpsn.lifting.transforms import LIFTS, ToComplex
 
-    known = options_of(how)  # raises if there is none of this name
+    known = own_options(how)
+    bounds = {"max_dim": max_dim, "max_ring": max_ring}
+    refuse_others(f"--how {how}", known, bounds)
     given = dict(_option(option) for option in options)
+    if len(given) < len(options):
+        raise GraphError(f"Expected each --set once, got {' and '.join(options)!r:.80}.")
     if how == "hypergraph" or is_simplices(file):
         if given or how not in ("hypergraph", "cliques"):
             raise GraphError(
@@ -40,20 +45,46 @@ def read_for(
             )
         return [file], lambda files: [read_complex(path, max_dim=max_dim) for path in files]
     if how in get_args(Name) and not given:
-        return read_graphs(file), as_lift(how, max_dim, max_ring)
+        return read_graphs(file), as_lift(how, max_dim, 6 if max_ring is None else max_ring)
     for name in {"patterns", "landmarks"} & set(known) - set(given):
         raise GraphError(f"Expected --set {name}=... with --how {how}, got none.")
-    if max_dim is not None and "max_dim" not in known:
-        raise GraphError(f"Expected --how {how} without --max-dim, got {max_dim}.")
-    settings = {"max_ring": max_ring} if how == "rings" else {"max_dim": max_dim}
-    settings |= {"max_ring": max_ring} if how == "cliques+rings" else {}
-    lift = ToComplex(how, **{**{k: v for k, v in settings.items() if k in known}, **given})
+    settings = {k: v for k, v in bounds.items() if k in known and (v, k) != (None, "max_ring")}
+    lift = ToComplex(how, **{**settings, **given})
     if LIFTS[how].data == "graph":
-        return read_graphs(file), as_lift(lift)
+        return (_arrows if how == "directed" else read_graphs)(file), as_lift(lift)
     path = Path(file)
     if not path.is_file():
         raise FileError(f"Expected a file at {path}, found none.")
     return [path if how == "mesh" else read_array(path)], as_lift(lift)
+
+
+def own_options(how: str) -> set[str]:
+    """Return the options of a lift by name; cliques on top of rings are a lift of their own."""
+    from mpsn.lifting.transforms import options_of
+
+    return set(options_of(how)) - ({"max_dim"} if how == "rings" else set())
+
+
+def refuse_others(what: str, known: set[str], bounds: dict[str, int | None]) -> None:
+    """Refuse bounds that a lift does not have."""
+    others = {name: value for name, value in bounds.items() if name not in known}
+    refuse(what, "it has no such bound; mpsn lift --help lists the lifts", **others)
+
+
+def _arrows(file: str) -> list[Any]:
+    """Read graphs whose edges have a direction."""
+    import networkx as nx
+
+    from mpsn.datasets._files import iter_graphs
+
+    graphs, name = list(iter_graphs(file)), file.lower().removesuffix(".gz")
+    networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]
+    if name.endswith("6") or not all(graph.is_directed() for graph in networks):
+        raise GraphError(
+            f"Expected a directed graph with --how directed, got {file}, which is undirected; use "
+            f"a list of edges, or a digraph in GraphML, GEXF, GML or JSON."
+        )
+    return graphs
 
 
 def _option(option: str) -> tuple[str, Any]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+from mpsn._device import pick_device
 from mpsn.complexes._checks import INTEGERS, as_tensor, check_features
 from mpsn.complexes._memory import check_vertices
 from mpsn.errors import ComplexError, GraphError, LeftOut
@@ -154,9 +155,7 @@ def clean_graphs(
     devices = {t.device for column in (lists, x, attrs, y) for t in column if t is not None}
     if len(devices) > 1:
         raise GraphError(f"Expected all graphs on one device, got {sorted(map(str, devices))}.")
-    where = torch.device(device) if device else next(iter(devices), torch.device("cpu"))
-    if where.type == "cuda" and not torch.cuda.is_available():
-        raise GraphError(f"Expected an available device, got {where} without CUDA; use 'cpu'.")
+    where = pick_device(device) if device else next(iter(devices), torch.device("cpu"))
     check_vertices(sum(nodes), where)
     ptr = torch.tensor([0, *nodes]).cumsum(0)
     if not read:

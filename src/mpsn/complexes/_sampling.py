@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 from mpsn.complexes._batching import select
 from mpsn.complexes._bridges import package
-from mpsn.complexes._checks import as_int, as_tensor, check_by_dimension
+from mpsn.complexes._checks import INTEGERS, as_int, as_tensor, check_by_dimension
 from mpsn.complexes._parts import extract
 from mpsn.complexes._sparse import ranges
 from mpsn.complexes.complex import Complex
@@ -91,13 +91,14 @@ def neighborhood(
 
 
 def _as_rows(K: Complex, k: int, given: object) -> Tensor:
-    rows = as_tensor(given, f"cells of dimension {k}").to(K.device, torch.int64)
+    rows = as_tensor(given, f"cells of dimension {k}").to(K.device)
     n = K.count(k) if 0 <= k <= max(K.dim, 0) else 0
-    if rows.dim() != 1 or (rows.numel() and (rows.min() < 0 or rows.max() >= n)):
+    fits = rows.dim() == 1 and (not rows.numel() or rows.dtype in INTEGERS)
+    if not fits or (rows.numel() and (rows.min() < 0 or rows.max() >= n)):
         raise ComplexError(
             f"Expected {k}-cells as a list of numbers from 0 to {n - 1}, got {rows.tolist()!s:.60}."
         )
-    return rows
+    return rows.to(torch.int64)
 
 
 def _join(*rows: Tensor) -> Tensor:

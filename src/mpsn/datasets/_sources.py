@@ -11,14 +11,12 @@ from typing import IO
 
 from mpsn._io import atomic_write
 from mpsn.errors import FileError
+from mpsn.errors import MissingDataError as MissingDataError
 
 MAX_BYTES = 1 << 28  # of a download
 MAX_WORK = 5.0  # seconds of processor time for one; they are few unless its pieces are tiny
+USE = "pass --data DIR (in Python data=DIR), or set MPSN_DATA=DIR"
 SLOWEST = 1 << 12  # bytes per second of a download, after the first ten seconds
-
-
-class MissingDataError(FileError):
-    """A data set that has no local copy and could not be downloaded."""
 
 
 def cache_folder() -> Path:
@@ -50,8 +48,7 @@ def locate(
         elif found != sha256:
             raise MissingDataError(
                 f"Expected {url} with SHA-256 {sha256}, got {found}; the file has changed or the "
-                f"download is broken. Get a good copy and put it at DIR/{name}, then pass data=DIR "
-                f"or set MPSN_DATA=DIR."
+                f"download is broken. Get a good copy, put it at DIR/{name}, and {USE}."
             )
         path = cache_folder() / name
         with atomic_write(path, what="a download", parents=True) as file:
@@ -71,8 +68,7 @@ def expect(name: str, source: str, data: str | os.PathLike[str] | None = None) -
     path = at_hand(name, data)
     if path is None:
         raise MissingDataError(
-            f"Expected a data file at DIR/{name}, found none; make it from {source} and pass "
-            f"--data DIR, or set MPSN_DATA."
+            f"Expected a data file at DIR/{name}, found none; make it from {source} and {USE}."
         )
     return path
 
@@ -88,8 +84,8 @@ def _download(name: str, url: str) -> bytes:
         return content
     except (OSError, HTTPException, ValueError) as error:  # the last for redirects to no address
         raise MissingDataError(
-            f"Expected to download {url}, got {error}; download it on another machine and put it "
-            f"at DIR/{name}, then pass data=DIR or set MPSN_DATA=DIR."
+            f"Expected to download {url}, got {str(error).strip('<>')}; download it on another "
+            f"machine, put it at DIR/{name}, and {USE}."
         ) from error
 
 

@@ -17,7 +17,7 @@ from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes._convert import close_under_faces, union_of
 from mpsn.complexes.complex import as_incidences
 from mpsn.datasets._files import MAX_PARSED, check_file, open_file
-from mpsn.datasets._sources import MissingDataError, at_hand
+from mpsn.datasets._sources import USE, MissingDataError, at_hand
 from mpsn.datasets._surface_search import search
 from mpsn.errors import UNREADABLE, FileError, GraphError, TooLargeError
 
@@ -47,7 +47,7 @@ def surfaces(data: str | os.PathLike[str] | None = None) -> ComplexDataset[Simpl
     if path is None:
         raise MissingDataError(
             f"Expected the triangulated surfaces at DIR/{FILE}, found none; put the file there and "
-            f"pass data=DIR or set MPSN_DATA=DIR, or use mpsn.datasets.triangulated_surfaces(n)."
+            f"{USE}, or use mpsn.datasets.triangulated_surfaces(n)."
         )
     return read_surfaces(path)
 

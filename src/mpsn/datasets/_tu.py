@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes._saving import from_parts
-from mpsn.datasets._sources import MissingDataError, at_hand, locate
+from mpsn.datasets._sources import USE, MissingDataError, at_hand, locate
 from mpsn.datasets._tu_raw import Numbers, RawGraphs, holds, parse, read_members
 from mpsn.errors import FileError, LeftOut, did_you_mean
 from mpsn.lifting import clique_complex
@@ -165,8 +165,7 @@ def _verify(name: str, known: TUSet, content: bytes) -> None:
         raise FileError(
             f"Expected graphs with {'checksum' if known.checksum else 'counts'} {wanted} in "
             f"{SOURCE}/{name}.zip, got {found}; the collection has changed or the download is "
-            f"broken. To use it anyway, put it at DIR/tu/{name}.zip, then pass data=DIR or set "
-            f"MPSN_DATA=DIR."
+            f"broken. To use it anyway, put it at DIR/tu/{name}.zip, and {USE}."
         )
 
 

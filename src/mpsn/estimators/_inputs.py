@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Dataset
 
 from mpsn.complexes import CellComplex, ComplexDataset, collate
@@ -110,6 +111,8 @@ def check_many(graphs: object) -> None:
     """Refuse a single graph; some kinds of graph can be iterated over too."""
     one = (str, os.PathLike, nx.Graph, Complex, Graph)
     many = hasattr(graphs, "__iter__") and not hasattr(graphs, "edge_index")
+    if isinstance(graphs, (Tensor, np.ndarray)):  # points, an image, edges; or an array of objects
+        many = graphs.ndim != 2 or graphs.dtype == object
     if isinstance(graphs, one) or not (many or isinstance(graphs, Dataset)):
         raise GraphError(
             f"Expected a list of graphs, got one {type(graphs).__name__}; put it into a list."

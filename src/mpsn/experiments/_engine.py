@@ -17,8 +17,7 @@ from tqdm import tqdm
 
 import mpsn
 from mpsn._io import check_writable
-from mpsn.datasets._sources import MissingDataError
-from mpsn.errors import MPSNError
+from mpsn.errors import MissingDataError, MPSNError
 from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources
 from mpsn.experiments._store import Store, remaining
 from mpsn.experiments._worker import start
@@ -71,7 +70,8 @@ def run(
     missing = _read(data, left)
     left = [job for job in left if experiment.source(job) not in missing]
     if missing and (only or not (done or left)):
-        raise MPSNError(next(iter(missing.values())))
+        names, reasons = zip(*missing.values(), strict=True)
+        raise MPSNError(f"No data for {', '.join(names)}. {reasons[0]}")
     total = sum(experiment.steps(job) for job in left)
     off = None if left else True
     with tqdm(total=total, desc=experiment.name, unit="step", disable=off) as bar:
@@ -83,7 +83,7 @@ def run(
                 perform(experiment, job, Resources(where, data.of(job), bar.update), store)
         else:
             _in_processes(experiment, left, (device, data.folder, out), processes, bar)
-    return Outcome(store.of(jobs), list(missing.values()))
+    return Outcome(store.of(jobs), [f"{name} is left out. {why}" for name, why in missing.values()])
 
 
 def _jobs(
@@ -100,15 +100,15 @@ def _jobs(
     return [job for job in jobs if not only or job.data in only]
 
 
-def _read(data: DataSets, jobs: list[Job]) -> dict[Hashable, str]:
-    """Read the data of all jobs, before any runs; return why some is left out, by its source."""
-    missing: dict[Hashable, str] = {}
+def _read(data: DataSets, jobs: list[Job]) -> dict[Hashable, tuple[str, str]]:
+    """Read the data of all jobs, before any runs; return what is missing, and why, by source."""
+    missing: dict[Hashable, tuple[str, str]] = {}
     for job in jobs:
         if (source := data.experiment.source(job)) not in missing:
             try:
                 data.of(job)
             except MissingDataError as error:
-                missing[source] = f"{job.data or job} is left out. {error}"
+                missing[source] = (job.data or data.experiment.name, str(error))
     return missing
 
 

@@ -34,6 +34,8 @@ def sections(runs: Path) -> list[Section]:
     if runs.name in names and not any((runs / section).is_dir() for section in names):
         runs, names = runs.parent, {runs.name: names[runs.name]}  # what `mpsn reproduce` prints
     for section, name in names.items():
+        if not (runs / section).is_dir():
+            continue
         experiment = find(name)
         store = Store(runs / section, experiment.config, experiment.check)
         records, older, refused = store.newest()

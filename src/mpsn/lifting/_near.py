@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 from torch_geometric.data import Data
 
+from mpsn._device import pick_device
 from mpsn.complexes._checks import as_tensor, check_features
 from mpsn.complexes._sparse import ranges
 from mpsn.errors import ComplexError
@@ -44,7 +45,7 @@ def as_points(points: object, device: Device = None) -> Points:
         )
     if not position.is_floating_point():
         position = position.to(torch.get_default_dtype())
-    position = position.detach() if device is None else position.detach().to(device)
+    position = position.detach() if device is None else position.detach().to(pick_device(device))
     check_features([position], [len(position)])
     x = position
     if known is not None:

@@ -36,7 +36,13 @@ def hypergraph_complex(hyperedges: object, max_dim: int | None = 2) -> Simplicia
         return dowker_complex(hyperedges, max_dim)
     if isinstance(hyperedges, Mapping):
         hyperedges = hyperedges.values()
-    rows = [row for row in cast("Iterable[Collection[Hashable]]", hyperedges) if len(row)]
+    try:
+        rows = [row for row in cast("Iterable[Collection[Hashable]]", hyperedges) if len(row)]
+    except TypeError as error:
+        raise ComplexError(
+            f"Expected hyperedges as lists of vertices, such as [[0, 1, 2], [2, 3]], or a matrix, "
+            f"got {type(hyperedges).__name__}: {hyperedges!r:.60}."
+        ) from error
     return SimplicialComplex.from_simplices(rows, max_dim=max_dim)
 
 

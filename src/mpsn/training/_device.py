@@ -10,26 +10,10 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mpsn.errors import MPSNError
+from mpsn._device import pick_device as pick_device
 
 _SEEDING = threading.RLock()
 Precision = Literal["float32", "tf32", "bf16"]
-
-
-def pick_device(name: str | torch.device = "auto") -> torch.device:
-    """Return a device that works; ``"auto"`` is the GPU if there is one, else the CPU."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        reason = f" ({str(error).splitlines()[0]})" if str(name).startswith("cuda") else ""
-        raise MPSNError(
-            f"Expected a device such as cpu or cuda, got {name!r}{reason}; use 'auto' for a GPU if "
-            f"there is one."
-        ) from error
-    return device
 
 
 @contextmanager
