@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from mpsn.experiments import _engine as engine
+from mpsn.experiments import _local
 
 ROWS = ["sin", "swl", "mlp-sum", "gin"]
 
@@ -76,7 +76,7 @@ def test_an_interruption_says_how_to_go_on(mpsn, tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "perform", interrupt)
+    monkeypatch.setattr(_local, "perform", interrupt)
     status, _, err = mpsn(
         *("reproduce", "sr", "--quick", "--model", "gin", "--out", tmp_path / "runs")
     )

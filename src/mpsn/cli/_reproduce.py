@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -19,6 +19,7 @@ from mpsn.experiments._catalog import CATALOG, Entry
 
 if TYPE_CHECKING:
     from mpsn.experiments import Result
+    from mpsn.experiments._engine import Engine
 
 reproduce = typer.Typer(
     no_args_is_help=True,
@@ -33,6 +34,16 @@ Out = Annotated[Path, typer.Option(help="Folder of the records; a run resumes fr
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]
 Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
+Engines = Annotated[
+    Literal["local", "ray"], typer.Option(help="Where jobs run: here, or on a Ray cluster.")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(help="Ray cluster, such as auto. Defaults to RAY_ADDRESS, or to a new one here."),
+]
+GPUs = Annotated[
+    float | None, typer.Option(help="GPUs for each job on Ray, such as 0.25. Defaults to 1.")
+]
 Models = Annotated[str, typer.Option(help="Comma-separated rows of the table. Defaults to all.")]
 Seeds = Annotated[
     int | None, typer.Option(min=1, help="How many seeds. Defaults to those of our records.")
@@ -51,6 +62,9 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
         out: Out = Path("runs"),
         device: Device = "cpu",
         jobs: Jobs = 1,
+        engine: Engines = "local",
+        address: Address = None,
+        gpus: GPUs = None,
         data: Data = None,
         as_json: AsJson = False,
         **subset: str,
@@ -67,7 +81,7 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
                 out=out,
                 device=device,
                 data=data,
-                processes=jobs,
+                engine=_engine(engine, jobs, address, gpus),
             )
         _print(result, as_json)
 
@@ -143,6 +157,9 @@ def tune_tu(
     out: Out = Path("runs"),
     device: Device = "cpu",
     jobs: Jobs = 1,
+    engine: Engines = "local",
+    address: Address = None,
+    gpus: GPUs = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
@@ -173,7 +190,7 @@ def tune_tu(
             out=out / "tu-tune",
             device=device,
             data=data,
-            processes=jobs,
+            engine=_engine(engine, jobs, address, gpus),
         )
     if as_json:
         print(json.dumps([{**s._asdict(), "config": asdict(s.config)} for s in found]))
@@ -202,6 +219,22 @@ def report(
     names = write_report(runs, out)
     line = {"report": str(out), "experiments": names}
     print(json.dumps(line) if as_json else f"report: {visible(out)}")
+
+
+def _engine(name: str, jobs: int, address: str | None, gpus: float | None) -> "Engine":
+    """Return the engine of a command; options of the other one are refused."""
+    from mpsn.experiments import LocalEngine, RayEngine
+
+    if name == "local":
+        if address is not None or gpus is not None:
+            raise MPSNError("Expected --engine ray with --address or --gpus, got local.")
+        return LocalEngine(jobs)
+    if jobs != 1:
+        raise MPSNError(
+            "Expected --jobs with --engine local only; Ray runs one job on each CPU core, or as "
+            "many on each GPU as --gpus allows."
+        )
+    return RayEngine(address, gpus)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mpsn.experiments._engine import run
+from mpsn.experiments._engine import LOCAL, Engine, run
 from mpsn.experiments._experiment import DataSets, Run, Table, by_row
 from mpsn.experiments._tu import EXPERIMENT, TUConfig
 from mpsn.experiments._tu_table import Score, stack
@@ -95,7 +95,7 @@ def tune(
     out: Path = Path("runs/tu-tune"),
     device: str = "cpu",
     data: Path | None = None,
-    processes: int = 1,
+    engine: Engine = LOCAL,
 ) -> list[Standing]:
     """Train all settings for few epochs, the better ones for more, and so on (successive halving).
 
@@ -111,7 +111,7 @@ def tune(
         out: Folder of the records.
         device: Device to compute on.
         data: The user's folder of data sets.
-        processes: Number of trainings at a time.
+        engine: Where jobs run. Defaults to one after another in this process.
 
     Returns:
         The settings, those of later rounds first, then by accuracy.
@@ -134,7 +134,7 @@ def tune(
             out=out,
             device=device,
             data=data_sets,
-            processes=processes,
+            engine=engine,
         )
         found = [
             Standing(name, settings[name], many, _validation(runs))
