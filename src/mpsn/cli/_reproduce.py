@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson, drawing, print_table, split
+from mpsn.cli._output import AsJson, drawing, print_table, refuse, split
 from mpsn.errors import MPSNError, visible
 from mpsn.experiments._catalog import CATALOG, Entry
 
@@ -35,14 +35,16 @@ Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]
 Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
 Engines = Annotated[
-    Literal["local", "ray"], typer.Option(help="Where jobs run: here, or on a Ray cluster.")
+    Literal["local", "ray"],
+    typer.Option(metavar="local|ray", help="Where jobs run: here, or on a Ray cluster."),
 ]
 Address = Annotated[
     str | None,
     typer.Option(help="Ray cluster, such as auto. Defaults to RAY_ADDRESS, or to a new one here."),
 ]
 GPUs = Annotated[
-    float | None, typer.Option(help="GPUs for each job on Ray, such as 0.25. Defaults to 1.")
+    float | None,
+    typer.Option(metavar="NUMBER", help="GPUs for each job on Ray, such as 0.25. Defaults to 1."),
 ]
 Models = Annotated[str, typer.Option(help="Comma-separated rows of the table. Defaults to all.")]
 Seeds = Annotated[
@@ -153,6 +155,9 @@ def tune_tu(
         str, typer.Option(help="Comma-separated numbers of epochs, one for each round.")
     ] = "10,40,160",
     keep: Annotated[int, typer.Option(min=2, help="One in how many advances.")] = 4,
+    asha: Annotated[
+        bool, typer.Option("--asha", help="Prune with Ray Tune's ASHA, without waiting for rounds.")
+    ] = False,
     folds: Annotated[int, typer.Option(min=1, max=10, help="How many of the ten folds.")] = 10,
     out: Out = Path("runs"),
     device: Device = "cpu",
@@ -191,6 +196,7 @@ def tune_tu(
             device=device,
             data=data,
             engine=_engine(engine, jobs, address, gpus),
+            asha=asha,
         )
     if as_json:
         print(json.dumps([{**s._asdict(), "config": asdict(s.config)} for s in found]))
@@ -226,14 +232,10 @@ def _engine(name: str, jobs: int, address: str | None, gpus: float | None) -> "E
     from mpsn.experiments import LocalEngine, RayEngine
 
     if name == "local":
-        if address is not None or gpus is not None:
-            raise MPSNError("Expected --engine ray with --address or --gpus, got local.")
+        refuse("--engine local", "they are for Ray", address=address, gpus=gpus)
         return LocalEngine(jobs)
-    if jobs != 1:
-        raise MPSNError(
-            "Expected --jobs with --engine local only; Ray runs one job on each CPU core, or as "
-            "many on each GPU as --gpus allows."
-        )
+    why = "Ray runs a job on each CPU core, or as many on a GPU as --gpus allows"
+    refuse("--engine ray", why, jobs=jobs if jobs > 1 else None)
     return RayEngine(address, gpus)
 
 

@@ -4,24 +4,33 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 
 import torch
 
 import mpsn
-from mpsn.experiments._experiment import Experiment, Job, Record, Resources
+from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run
 
 
 def perform(experiment: Experiment, job: Job, resources: Resources) -> Record:
     """Run one job and return its record."""
-    device = resources.device
+    record = recorder(resources.device)
+    return record(job, experiment.work(job, resources))
+
+
+def recorder(device: torch.device) -> Callable[[Job, list[Run]], Record]:
+    """Start to measure; return a function that makes the record of what was done since then."""
     cuda = device.type == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats(device)
     began = time.perf_counter()
-    runs = experiment.work(job, resources)
-    seconds = time.perf_counter() - began
-    memory = torch.cuda.max_memory_allocated(device) if cuda else peak_memory()
-    return Record(job, runs, seconds, memory, environment(device), time.time())
+
+    def record(job: Job, runs: list[Run]) -> Record:
+        seconds = time.perf_counter() - began
+        memory = torch.cuda.max_memory_allocated(device) if cuda else peak_memory()
+        return Record(job, runs, seconds, memory, environment(device), time.time())
+
+    return record
 
 
 def peak_memory() -> int:

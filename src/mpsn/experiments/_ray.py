@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,10 @@ from mpsn.training._device import pick_device
 
 RETRIES = 10  # of a job whose worker was lost; one that kills its worker must end some day
 POLL = 0.1  # seconds
+QUIET = {  # no statistics over the network, and no lines of other processes on our stdout
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class RayEngine:
 
     def gpus_of(self, device: str) -> float:
         """Return how many GPUs each job takes."""
+        if device not in ("cpu", "cuda", "auto"):
+            raise MPSNError(f"Expected cpu, cuda or auto on a Ray cluster, got {device!r}.")
         there = connect(self.address).cluster_resources().get("GPU", 0)
         asked = 0 if device == "cpu" or (device == "auto" and not there) else self.gpus or 1
         if asked > there:
@@ -57,8 +64,6 @@ class RayEngine:
                 f"Expected {asked} GPUs in the Ray cluster for a job on {device}, got {there:g}; "
                 "add a node with GPUs, or use cpu."
             )
-        if device not in ("cpu", "cuda", "auto"):
-            raise MPSNError(f"Expected cpu, cuda or auto on a Ray cluster, got {device!r}.")
         return asked
 
     def records(
@@ -74,7 +79,7 @@ class RayEngine:
             for job in jobs:
                 if (source := data.experiment.source(job)) not in stored:
                     stored[source] = ray.put(data.of(job))
-                running[task.remote(experiment, job, stored[source], device)] = job
+                running[task.remote(experiment, job, stored[source], gpus > 0)] = job
             while running:
                 refs = list(running)
                 for ref in ray.wait(refs, num_returns=len(refs), timeout=POLL)[0]:
@@ -90,13 +95,15 @@ class RayEngine:
                 ray.cancel(ref, force=True)
 
 
-def _perform(experiment: Experiment, job: Job, data: Any, device: str) -> Record:
-    return perform(experiment, job, Resources(pick_device(device), data, lambda steps: None))
+def _perform(experiment: Experiment, job: Job, data: Any, gpu: bool) -> Record:
+    where = pick_device("cuda" if gpu else "cpu")
+    return perform(experiment, job, Resources(where, data, lambda steps: None))
 
 
 def connect(address: str | None) -> Any:
     """Return the module ``ray``, connected to a cluster; without its messages and statistics."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
     try:
         import ray
     except ImportError as error:
@@ -108,7 +115,10 @@ def connect(address: str | None) -> Any:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         if address == "local":
             quiet["include_dashboard"] = False
+        host, _, port = address.rpartition(":")
         try:
+            if host and port.isdigit():  # Ray itself would wait for minutes
+                socket.create_connection((host, int(port)), timeout=10).close()
             ray.init(address, **quiet)
         except (OSError, RuntimeError, ValueError) as error:
             raise MPSNError(
