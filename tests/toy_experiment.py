@@ -89,6 +89,10 @@ def logged(job: Job, resources: Resources) -> list[Run]:
     return runs
 
 
+def refuse(job: Job, resources: Resources) -> list[Run]:
+    raise FileError(f"Expected nothing to run, got the job {job}.")
+
+
 LOGGED = replace(EXPERIMENT, read=folder_of, work=logged)
 
 

@@ -2,24 +2,25 @@
 
 import os
 import signal
-import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import psutil
 import pytest
 
-from mpsn.errors import FileError, MissingPackageError, MPSNError
-from mpsn.experiments import RayEngine
+from mpsn.errors import FileError, MPSNError
+from mpsn.experiments import RayEngine, _tune
 from mpsn.experiments._engine import run
 from mpsn.experiments._ray import QUIET
 from mpsn.experiments._tu import TUConfig
 from mpsn.experiments._tu_training import Settings
 from mpsn.experiments._tune import Grid, tune
 from mpsn.nn.models import GINConfig
-from toy_experiment import EXPERIMENT, LOGGED, ToyConfig, contents
+from toy_experiment import EXPERIMENT, LOGGED, ToyConfig, contents, refuse
 from tu_files import members, reddit_like, write_zip
 
 os.environ |= QUIET  # before ray is imported
@@ -45,7 +46,7 @@ def cluster():
     assert not psutil.wait_procs(started, timeout=5)[1]
 
 
-def test_a_killed_node_loses_nothing_and_nothing_runs_twice(cluster, tmp_path):
+def test_a_killed_node_loses_nothing_and_nothing_runs_twice(cluster, tmp_path, capfd):
     log, out = tmp_path / "log", tmp_path / "runs"
     log.mkdir()
     nodes, second = cluster
@@ -69,6 +70,11 @@ def test_a_killed_node_loses_nothing_and_nothing_runs_twice(cluster, tmp_path):
                     nodes.remove_node(second, allow_graceful=False)
 
     records = run(LOGGED, TOY, 1, out=out, data=log, engine=Killing()).records
+    out_lines, bar_lines = capfd.readouterr()
+    assert out_lines == ""
+    assert all(
+        line.startswith("toy:") for line in bar_lines.replace("\r", "\n").split("\n") if line
+    )
     assert Counter(known) == {str(r.job): 1 for r in records}
     assert len(records) == 12
     begun = Counter(path.name.split("-")[1] for path in log.glob("begun-*"))
@@ -83,10 +89,10 @@ def test_a_killed_node_loses_nothing_and_nothing_runs_twice(cluster, tmp_path):
 
 def test_an_error_of_a_job_reaches_the_user_and_loses_nothing(cluster, tmp_path):
     bad = {"a": ToyConfig(0.5), "bad": ToyConfig(-1.0)}
-    with pytest.raises(FileError, match="^Expected a scale above 0, got less.$"):
+    with pytest.raises(FileError, match=r"^Expected a scale above 0, got less.$"):
         run(EXPERIMENT, bad, 1, out=tmp_path, engine=RayEngine())
     assert {path.parent.name[:2] for path in tmp_path.rglob("*.json")} <= {"a-"}
-    with pytest.raises(MPSNError, match="Expected 0.5 GPUs in the Ray cluster.*got 0"):
+    with pytest.raises(MPSNError, match=r"Expected 0.5 GPUs in the Ray cluster.*got 0"):
         run(EXPERIMENT, bad, 1, out=tmp_path, engine=RayEngine(gpus=0.5), device="cuda")
     with pytest.raises(MPSNError, match="Expected cpu, cuda or auto on a Ray cluster"):
         run(EXPERIMENT, bad, 1, out=tmp_path, engine=RayEngine(), device="toaster")
@@ -98,55 +104,42 @@ def test_asha_prunes_and_leaves_the_records_of_the_rounds(cluster, tmp_path, mon
     name = "REDDIT-MULTI-5K"
     write_zip(tmp_path / f"data/tu/{name}.zip", members(name, graphs, classes))
     base = TUConfig(name, gin=GINConfig(), train=Settings(), folds=2)
-    grid = Grid((8,), (4,), (0.5,), ("after_sum",), (0.1, 1e-6, 1e-7), (1,), (0.5,), (1,))
+    rates = (0.03, 1e-6, 1e-7, 1e-8)
+    grid = Grid((8,), (8,), (0.5,), ("after_sum",), rates, (50,), (0.5,), (1,))
     options = {"keep": 3, "data": tmp_path / "data"}
     with pytest.raises(MPSNError, match="Expected --engine ray for --asha"):
-        tune(base, grid, epochs=(1, 2), asha=True, out=tmp_path / "none", **options)
-
-    def search():
-        out = tmp_path / "asha"
-        return tune(base, grid, epochs=(1, 2), asha=True, out=out, engine=RayEngine(), **options)
-
-    found = search()
-    assert len(found) == 3
-    assert [s.epochs for s in found].count(2) in (1, 2)
-    for epochs in (1, 2):
+        tune(base, grid, epochs=(4, 6), asha=True, out=tmp_path, **options)
+    ray_tune = partial(tune, epochs=(4, 6), asha=True, engine=RayEngine(), **options)
+    found = ray_tune(base, grid, out=tmp_path / "asha")
+    assert found[0].config.train.lr == 0.03
+    assert 1 <= [s.epochs for s in found].count(6) < len(found) == 4
+    for epochs in (4, 6):
         tune(base, grid, epochs=[epochs], out=tmp_path / "every", **options)
     every, asha = contents(tmp_path / "every"), contents(tmp_path / "asha")
-    assert len(every) == 6
+    assert len(every) == 8
     assert asha == {path: every[path] for path in asha}
-    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("asha/*/*.json")}
-    assert search() == found
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("asha/*/*.json")} == times
-    broken = replace(base, folds=1, gin=GINConfig(hidden=-1))
-    with pytest.raises(MPSNError):
-        tune(broken, grid, epochs=(1, 2), asha=True, out=tmp_path, engine=RayEngine(), **options)
+    # Recorded settings are not trained again; an error of another one reaches the user.
+    monkeypatch.setattr(_tune, "EXPERIMENT", replace(_tune.EXPERIMENT, work=refuse))
+    with pytest.raises(FileError, match=r"got the job l1-h8-d0.5-b8-lr1e-09"):
+        ray_tune(base, replace(grid, lr=(*rates, 1e-9)), out=tmp_path / "every")
+    assert contents(tmp_path / "every") == every
 
 
-def test_ctrl_c_cancels_the_jobs_and_says_how_to_go_on(cluster, tmp_path):
-    command = ["reproduce", "sr", "--model", "sin", "--engine", "ray", "--out", str(tmp_path)]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "RAY_ADDRESS": cluster[0].address}
-    victim = subprocess.Popen(
-        [sys.executable, "-m", "mpsn", *command], env=env, stderr=subprocess.PIPE, text=True
-    )
-    while ray.available_resources().get("CPU"):  # until a job runs
-        assert victim.poll() is None
-        time.sleep(0.1)
-    victim.send_signal(signal.SIGINT)
-    _, err = victim.communicate(timeout=60)
-    assert victim.returncode == 130
-    lines = [line for line in err.splitlines() if not line.lstrip("\r").startswith("sr:")]
-    assert "".join(lines).strip().startswith("interrupted; finished jobs are recorded")
-    until = time.monotonic() + 10
-    while ray.available_resources().get("CPU", 0) < 1:
+def test_ctrl_c_ends_the_jobs(cluster, tmp_path):
+    def interrupt():
+        while not list(tmp_path.glob("begun-*")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    long = {"long": ToyConfig(1.0, pause=60.0)}
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        run(LOGGED, long, 1, out=tmp_path / "runs", data=tmp_path, engine=RayEngine())
+    until = time.monotonic() + 20
+    while ray.available_resources().get("CPU", 0) < ray.cluster_resources()["CPU"]:
         assert time.monotonic() < until
         time.sleep(0.1)
-
-
-def test_without_ray_the_remedy_is_said(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingPackageError, match=r'pip install "mpsn\[ray\]"'):
-        run(EXPERIMENT, TOY, 1, out=tmp_path, engine=RayEngine())
+    assert not list(tmp_path.glob("ended-*"))
 
 
 @pytest.mark.parametrize("gpus", [0, -1, 1.5, float("nan")])

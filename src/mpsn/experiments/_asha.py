@@ -4,7 +4,6 @@ import os
 import tempfile
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from tqdm import tqdm

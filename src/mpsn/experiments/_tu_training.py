@@ -243,7 +243,9 @@ class _Pass:
         many = torch.tensor(sizes, dtype=torch.float64).T  # (4, M)
 
         def batches(epoch: int) -> Iterator[tuple[Tensor, Rows]]:
-            return ((index, next(self.next_rows)) for index in self.batches[epoch].to(self.right.device))
+            return (
+                (index, next(self.next_rows)) for index in self.batches[epoch].to(self.right.device)
+            )
 
         with self.capture.stream():
             self.results = fit(

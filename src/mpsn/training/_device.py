@@ -32,9 +32,7 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
 
 
 @contextmanager
-def seeded(
-    seed: int, device: torch.device, states: list[Tensor] | None = None
-) -> Iterator[None]:
+def seeded(seed: int, device: torch.device, states: list[Tensor] | None = None) -> Iterator[None]:
     """Seed torch inside the block, and restore its random state afterwards.
 
     Torch has one generator for all threads: only one of them is in such a block at a time. Blocks
