@@ -70,11 +70,7 @@ def test_a_killed_node_loses_nothing_and_nothing_runs_twice(cluster, tmp_path, c
                     nodes.remove_node(second, allow_graceful=False)
 
     records = run(LOGGED, TOY, 1, out=out, data=log, engine=Killing()).records
-    out_lines, bar_lines = capfd.readouterr()
-    assert out_lines == ""
-    assert all(
-        line.startswith("toy:") for line in bar_lines.replace("\r", "\n").split("\n") if line
-    )
+    assert capfd.readouterr() == ("", "")  # nothing of Ray
     assert Counter(known) == {str(r.job): 1 for r in records}
     assert len(records) == 12
     begun = Counter(path.name.split("-")[1] for path in log.glob("begun-*"))

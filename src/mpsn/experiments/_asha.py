@@ -96,7 +96,7 @@ def prune(
     )
     with (
         tempfile.TemporaryDirectory() as folder,
-        tqdm(total=len(rounds), desc="tune", unit="setting") as bar,
+        tqdm(total=len(rounds), desc="tune", unit="setting", disable=None) as bar,
     ):
         found = tune.Tuner(
             tune.with_resources(work, {"cpu": 1, "gpu": gpus}),
