@@ -30,7 +30,7 @@ bench: $(READY)
 
 # The tests with the lowest versions that pyproject.toml allows, in an environment of their own.
 LOWEST := import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-  print(*(d.replace(">=", "==") for group in (p["dependencies"], *p["optional-dependencies"].values()) \
+  print(*(d.replace(">=", "==").replace("[tune]", "") for group in (p["dependencies"], *p["optional-dependencies"].values()) \
   for d in group if ">=" in d), sep="\n")
 lowest:
 	mkdir -p out

@@ -1,5 +1,6 @@
 """An experiment that takes no time, for the tests of the engine."""
 
+import json
 import os
 import time
 from dataclasses import dataclass, replace
@@ -73,3 +74,37 @@ def steps(job: Job) -> int:
 
 
 EXPERIMENT = Experiment("toy", ToyConfig, jobs, read, work, steps, table, figures, 2)
+
+
+def folder_of(name: str, folder: Path | None) -> Path | None:
+    return folder
+
+
+def logged(job: Job, resources: Resources) -> list[Run]:
+    """Work on a Ray cluster, and note the beginning and the end in the folder of the data."""
+    import ray
+
+    name = f"{job}-{ray.get_runtime_context().get_node_id()}-{time.monotonic_ns()}"
+    (resources.data / f"begun-{name}").touch()
+    runs = work(job, resources)
+    (resources.data / f"ended-{name}").touch()
+    return runs
+
+
+def refuse(job: Job, resources: Resources) -> list[Run]:
+    raise FileError(f"Expected nothing to run, got the job {job}.")
+
+
+LOGGED = replace(EXPERIMENT, read=folder_of, work=logged)
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Return all records without what differs between runs: times, memory and threads."""
+    found = {}
+    for path in sorted(folder.rglob("*.json")):
+        values = json.loads(path.read_text())
+        values["environment"].pop("threads")
+        found[str(path.relative_to(folder))] = {
+            k: v for k, v in values.items() if k not in ("seconds", "memory", "finished")
+        }
+    return found

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from mpsn.experiments import _engine as engine
+from mpsn.experiments import _local
 
 ROWS = ["sin", "swl", "mlp-sum", "gin"]
 
@@ -52,6 +52,9 @@ def test_json_is_for_programs(mpsn, tmp_path):
         (["sr", "--quick", "--family", "SR(5,2,0,1)"], "Expected data among SR(16,6,2,2)"),
         (["flow", "--model", "mpsn"], "Expected a row of experiment flow"),
         (["flow", "--quick", "--device", "toaster"], "Expected a device such as cpu or cuda"),
+        (["sr", "--address", "auto"], "Expected --engine local without --address"),
+        (["sr", "--engine", "ray", "--jobs", "2"], "Expected --engine ray without --jobs"),
+        (["sr", "--engine", "ray", "--gpus", "1.5"], "Expected a fraction of a GPU for each job"),
     ],
 )
 def test_unknown_names_are_said_in_one_line(mpsn, tmp_path, arguments, said):
@@ -59,6 +62,13 @@ def test_unknown_names_are_said_in_one_line(mpsn, tmp_path, arguments, said):
     assert status == 2
     assert said in err.replace("\n", " ")
     assert not list(tmp_path.iterdir())
+
+
+def test_without_ray_the_remedy_is_said(mpsn, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    status, _, err = mpsn("reproduce", "sr", "--engine", "ray", "--out", tmp_path)
+    assert status == 2
+    assert 'pip install "mpsn[ray]"' in err.replace("\n", " ")
 
 
 def test_missing_and_damaged_data_are_said(mpsn, tmp_path, monkeypatch):
@@ -76,7 +86,7 @@ def test_an_interruption_says_how_to_go_on(mpsn, tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "perform", interrupt)
+    monkeypatch.setattr(_local, "perform", interrupt)
     status, _, err = mpsn(
         *("reproduce", "sr", "--quick", "--model", "gin", "--out", tmp_path / "runs")
     )

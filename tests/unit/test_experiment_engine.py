@@ -1,14 +1,12 @@
 """The engine: records written whole, resumed, never mixed; errors that lose nothing."""
 
 import errno
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import psutil
 import pytest
@@ -19,24 +17,14 @@ from mpsn.experiments import _reproduce
 from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._engine import run
 from mpsn.experiments._experiment import DataSets, Resources, Table
+from mpsn.experiments._local import LocalEngine
 from mpsn.experiments._reproduce import draw
 from mpsn.experiments._rows import find, rows
 from mpsn.experiments._store import Store
 from mpsn.training import _config as configs
-from toy_experiment import EXPERIMENT, Inner, ToyConfig
+from toy_experiment import EXPERIMENT, Inner, ToyConfig, contents
 
 TOY = {"a": ToyConfig(0.5), "b": ToyConfig(2.0)}
-
-
-def contents(folder: Path) -> dict[str, object]:
-    """Return all records without what differs between undisturbed runs: times and memory."""
-    found = {}
-    for path in sorted(folder.rglob("*.json")):
-        values = json.loads(path.read_text())
-        found[str(path.relative_to(folder))] = {
-            k: v for k, v in values.items() if k not in ("seconds", "memory", "finished")
-        }
-    return found
 
 
 def test_records_hold_all_there_is_to_know(tmp_path):
@@ -103,19 +91,16 @@ def test_runs_that_two_processes_recorded_count_once(tmp_path):
 
 def test_processes_give_the_same_records(tmp_path):
     run(EXPERIMENT, {"a": TOY["a"]}, 2, out=tmp_path / "alone")
-    run(EXPERIMENT, {"a": TOY["a"]}, 2, out=tmp_path / "many", processes=2)
-    alone, many = contents(tmp_path / "alone"), contents(tmp_path / "many")
-    for record in (*alone.values(), *many.values()):
-        record["environment"].pop("threads")
-    assert alone == many
+    run(EXPERIMENT, {"a": TOY["a"]}, 2, out=tmp_path / "many", engine=LocalEngine(2))
+    assert contents(tmp_path / "alone") == contents(tmp_path / "many")
 
 
 def test_an_error_in_a_process_reaches_the_user_and_loses_nothing(tmp_path):
     with pytest.raises(FileError, match="Expected a scale above 0"):
-        run(EXPERIMENT, {"a": TOY["a"], "bad": ToyConfig(-1.0)}, 1, out=tmp_path, processes=1)
+        run(EXPERIMENT, {"a": TOY["a"], "bad": ToyConfig(-1.0)}, 1, out=tmp_path)
     assert len(list(tmp_path.glob("a-*/*.json"))) == 2
     with pytest.raises(FileError, match="Expected a scale above 0"):
-        run(EXPERIMENT, {"bad": ToyConfig(-1.0)}, 1, out=tmp_path, processes=2)
+        run(EXPERIMENT, {"bad": ToyConfig(-1.0)}, 1, out=tmp_path, engine=LocalEngine(2))
 
 
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path, monkeypatch):
@@ -175,14 +160,14 @@ def test_folders_are_checked_before_anything_runs(tmp_path, monkeypatch, process
     (tmp_path / "file").write_text("precious")
     lazy = replace(EXPERIMENT, work=refuse, read=refuse)
     with pytest.raises(FileError, match=r"Expected to write records to .*file.*Not a directory"):
-        run(lazy, TOY, 1, out=tmp_path / "file" / "toy", processes=processes)
+        run(lazy, TOY, 1, out=tmp_path / "file" / "toy", engine=LocalEngine(processes))
 
     def read_only(*_):
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(os, "open", read_only)
     with pytest.raises(FileError, match="Read-only file system"):
-        run(lazy, TOY, 1, out=tmp_path / "runs", processes=processes)
+        run(lazy, TOY, 1, out=tmp_path / "runs", engine=LocalEngine(processes))
     monkeypatch.undo()
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -192,8 +177,9 @@ import sys
 from pathlib import Path
 from toy_experiment import EXPERIMENT, ToyConfig
 from mpsn.experiments._engine import run
+from mpsn.experiments._local import LocalEngine
 toys = {name: ToyConfig(float(i), pause=0.02) for i, name in enumerate("abcd")}
-run(EXPERIMENT, toys, 2, out=Path(sys.argv[1]), processes=int(sys.argv[2]))
+run(EXPERIMENT, toys, 2, out=Path(sys.argv[1]), engine=LocalEngine(int(sys.argv[2])))
 """
 
 
@@ -214,10 +200,7 @@ def test_killed_runs_resume(tmp_path, processes):
     toys = {name: ToyConfig(float(i), pause=0.02) for i, name in enumerate("abcd")}
     run(EXPERIMENT, toys, 2, out=tmp_path / "killed")
     run(EXPERIMENT, toys, 2, out=tmp_path / "undisturbed")
-    killed, undisturbed = contents(tmp_path / "killed"), contents(tmp_path / "undisturbed")
-    for record in (*killed.values(), *undisturbed.values()):
-        record["environment"].pop("threads")
-    assert killed == undisturbed
+    assert contents(tmp_path / "killed") == contents(tmp_path / "undisturbed")
 
 
 @pytest.mark.parametrize("moment", ["start", "work"])

@@ -76,6 +76,19 @@ def resources(folder, tick=lambda n: None):
     return Resources(torch.device("cpu"), tu.read("REDDIT-MULTI-5K", folder), tick)
 
 
+def test_what_is_reported_on_the_way_is_what_fewer_epochs_give(data):
+    """Bit for bit, with dropout, and training goes on as if nobody had watched."""
+    config = replace(SMALL, sin=replace(SMALL.sin, dropout=0.5))
+
+    def of(epochs):
+        train = replace(config.train, epochs=epochs)
+        return Job("sin", replace(config, train=train), config.dataset, folds=(0, 1))
+
+    given, seen = resources(data), []
+    watched = tu.work(of(4), replace(given, rounds=(1, 3), report=seen.append))
+    assert [*seen, watched] == [tu.work(of(epochs), given) for epochs in (1, 3, 4)]
+
+
 def test_configs_are_those_of_the_paper():
     found = load_rows("tu", TUConfig)
     for row, config in found.items():
@@ -121,7 +134,7 @@ def test_bad_configs_are_refused():
 def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
     seen = {}
 
-    def fake(complexes, y, splits, build, settings, *, seeds, device, tick):
+    def fake(complexes, y, splits, build, settings, *, seeds, device, tick, **_):
         seen.update(y=y, splits=splits, seeds=seeds, model=build(0))
         tick(len(splits) * settings.epochs)
         test = {"loss": [3, 2, 1], "train": [0, 0, 1], "test": [0.1, 0.9, 0.5]}

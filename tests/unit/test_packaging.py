@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OTHER_NAMES = {"sklearn": "scikit-learn"}
+OTHER_NAMES = {"sklearn": "scikit-learn", "ray": "ray[tune]"}
 OTHER_NAMES |= {name: name.replace("_", "-") for name in ("torch_geometric", "typing_extensions")}
 WITH_TORCH = {"triton"}
 
@@ -23,7 +23,7 @@ def imported(path):
 
 def test_imports_are_declared_with_lower_bounds():
     extras = PROJECT["optional-dependencies"]
-    users = [d for group in ("plot", "ocean", "chem", "tda", "mesh") for d in extras[group]]
+    users = [d for group in ("plot", "ocean", "chem", "tda", "mesh", "ray") for d in extras[group]]
     users += PROJECT["dependencies"]
     assert [requirement for requirement in users if ">=" not in requirement] == []
     declared = {requirement.partition(">=")[0] for requirement in (*users, *extras["dev"])}

@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson, drawing, print_results, print_table, split
+from mpsn.cli._output import AsJson, drawing, print_results, print_table, refuse, split
 from mpsn.errors import MPSNError, visible
 from mpsn.experiments._catalog import CATALOG, Entry
 
 if TYPE_CHECKING:
     from mpsn.experiments import Result
+    from mpsn.experiments._engine import Engine
 
 reproduce = typer.Typer(
     no_args_is_help=True,
@@ -33,6 +34,18 @@ Out = Annotated[Path, typer.Option(help="Folder of the records; a run resumes fr
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]
 Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
+Engines = Annotated[
+    Literal["local", "ray"],
+    typer.Option(metavar="local|ray", help="Where jobs run: here, or on a Ray cluster."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(help="Ray cluster, such as auto. Defaults to RAY_ADDRESS, or to a new one here."),
+]
+GPUs = Annotated[
+    float | None,
+    typer.Option(metavar="NUMBER", help="GPUs for each job on Ray, such as 0.25. Defaults to 1."),
+]
 Models = Annotated[str, typer.Option(help="Comma-separated rows of the table. Defaults to all.")]
 Seeds = Annotated[
     int | None, typer.Option(min=1, help="How many seeds. Defaults to those of our records.")
@@ -51,6 +64,9 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
         out: Out = Path("runs"),
         device: Device = "cpu",
         jobs: Jobs = 1,
+        engine: Engines = "local",
+        address: Address = None,
+        gpus: GPUs = None,
         data: Data = None,
         as_json: AsJson = False,
         **subset: str,
@@ -67,7 +83,7 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
                 out=out,
                 device=device,
                 data=data,
-                processes=jobs,
+                engine=_engine(engine, jobs, address, gpus),
             )
         _print(result, as_json)
 
@@ -146,10 +162,16 @@ def tune_tu(
         str, typer.Option(help="Comma-separated numbers of epochs, one for each round.")
     ] = "10,40,160",
     keep: Annotated[int, typer.Option(min=2, help="One in how many advances.")] = 4,
+    asha: Annotated[
+        bool, typer.Option("--asha", help="Prune with Ray Tune's ASHA, without waiting for rounds.")
+    ] = False,
     folds: Annotated[int, typer.Option(min=1, max=10, help="How many of the ten folds.")] = 10,
     out: Out = Path("runs"),
     device: Device = "cpu",
     jobs: Jobs = 1,
+    engine: Engines = "local",
+    address: Address = None,
+    gpus: GPUs = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
@@ -180,7 +202,8 @@ def tune_tu(
             out=out / "tu-tune",
             device=device,
             data=data,
-            processes=jobs,
+            engine=_engine(engine, jobs, address, gpus),
+            asha=asha,
         )
     if as_json:
         print(json.dumps([{**s._asdict(), "config": asdict(s.config)} for s in found]))
@@ -208,6 +231,18 @@ def report(
     names = write_report(runs, out)
     line = {"report": str(out), "experiments": names}
     print(json.dumps(line) if as_json else f"report: {visible(out)}")
+
+
+def _engine(name: str, jobs: int, address: str | None, gpus: float | None) -> "Engine":
+    """Return the engine of a command; options of the other one are refused."""
+    from mpsn.experiments import LocalEngine, RayEngine
+
+    if name == "local":
+        refuse("--engine local", "they are for Ray", address=address, gpus=gpus)
+        return LocalEngine(jobs)
+    why = "Ray runs a job on each CPU core, or as many on a GPU as --gpus allows"
+    refuse("--engine ray", why, jobs=jobs if jobs > 1 else None)
+    return RayEngine(address, gpus)
 
 
 @contextmanager

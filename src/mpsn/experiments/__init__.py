@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mpsn.experiments._experiment import Job, Record, Run
     from mpsn.experiments._graph_data import pack
+    from mpsn.experiments._local import LocalEngine
+    from mpsn.experiments._ray import RayEngine
     from mpsn.experiments._report import report
     from mpsn.experiments._reproduce import Result, reproduce
     from mpsn.experiments._store import Store
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Job": "_experiment",
+    "LocalEngine": "_local",
+    "RayEngine": "_ray",
     "Record": "_experiment",
     "Result": "_reproduce",
     "Run": "_experiment",
@@ -27,6 +31,8 @@ _HOMES = {
 }
 __all__ = [
     "Job",
+    "LocalEngine",
+    "RayEngine",
     "Record",
     "Result",
     "Run",

@@ -1,28 +1,34 @@
-"""The engine: runs the jobs of an experiment that are not recorded yet, here or in processes."""
+"""Runs the jobs of an experiment that are not recorded yet, on an engine, and records them."""
 
-import multiprocessing
-import os
-import pickle
-import platform
 import sys
-import time
-from collections.abc import Hashable, Mapping, Sequence
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-import torch
 from tqdm import tqdm
 
-import mpsn
 from mpsn._io import check_writable
 from mpsn.errors import MissingDataError, MPSNError
-from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources
+from mpsn.experiments._experiment import DataSets, Experiment, Job, Record
+from mpsn.experiments._local import LocalEngine
 from mpsn.experiments._store import Store, remaining
-from mpsn.experiments._worker import start
 from mpsn.training._config import ConfigError
-from mpsn.training._device import pick_device
+
+
+class Engine(Protocol):
+    """Where and how jobs run."""
+
+    def check(self, device: str) -> None:
+        """Raise an error if jobs could not run on such a device."""
+
+    def records(
+        self, jobs: Sequence[Job], data: DataSets, device: str, tick: Callable[[int], object]
+    ) -> Generator[Record]:
+        """Run the jobs; yield their records as they finish. The first error ends all."""
+
+
+LOCAL = LocalEngine()
 
 
 class Outcome(NamedTuple):
@@ -41,7 +47,7 @@ def run(
     device: str = "cpu",
     data: DataSets | Path | None = None,
     only: Sequence[str] = (),
-    processes: int = 1,
+    engine: Engine = LOCAL,
 ) -> Outcome:
     """Run what is not recorded yet, and return all records of the jobs.
 
@@ -56,15 +62,16 @@ def run(
         device: Device to compute on.
         data: The user's folder of data sets, or data sets read from it.
         only: Names of data to run on. Defaults to all that are available.
-        processes: Number of jobs to run at a time; each process reads the data for itself.
+        engine: Where jobs run. Defaults to one after another in this process.
     """
-    where = pick_device(device)
     data = data if isinstance(data, DataSets) else DataSets(experiment, data)
     store = Store(out, experiment.config, experiment.check)
     jobs = _jobs(experiment, configs, seeds, only)
     done = store.of(jobs)
     left = [rest for job in jobs if (rest := remaining(job, done))]
     resumed = len(jobs) - len(left)
+    if left:
+        engine.check(device)
     for job in left:
         check_writable(store.path(job), what="records", parents=True)
     missing = _read(data, left)
@@ -77,12 +84,10 @@ def run(
     with tqdm(total=total, desc=experiment.name, unit="step", disable=off) as bar:
         if resumed:
             bar.write(f"{resumed} of {len(jobs)} jobs are recorded in {out}", file=sys.stderr)
-        if processes == 1:
-            for job in left:
-                bar.set_postfix_str(str(job))
-                perform(experiment, job, Resources(where, data.of(job), bar.update), store)
-        else:
-            _in_processes(experiment, left, (device, data.folder, out), processes, bar)
+        with closing(engine.records(left, data, device, bar.update)) as records:
+            for record in records:
+                store.write(record)
+                bar.set_postfix_str(str(record.job))
     return Outcome(store.of(jobs), [f"{name} is left out. {why}" for name, why in missing.values()])
 
 
@@ -110,104 +115,3 @@ def _read(data: DataSets, jobs: list[Job]) -> dict[Hashable, tuple[str, str]]:
             except MissingDataError as error:
                 missing[source] = (job.data or data.experiment.name, str(error))
     return missing
-
-
-def perform(experiment: Experiment, job: Job, resources: Resources, store: Store) -> None:
-    """Run one job and write its record."""
-    device = resources.device
-    cuda = device.type == "cuda"
-    if cuda:
-        torch.cuda.reset_peak_memory_stats(device)
-    began = time.perf_counter()
-    runs = experiment.work(job, resources)
-    seconds = time.perf_counter() - began
-    memory = torch.cuda.max_memory_allocated(device) if cuda else peak_memory()
-    store.write(Record(job, runs, seconds, memory, environment(device), time.time()))
-
-
-def peak_memory() -> int:
-    """Return the most bytes this process has held so far."""
-    if sys.platform == "win32":
-        import psutil
-
-        return int(psutil.Process().memory_info().peak_wset)
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def environment(device: torch.device) -> dict[str, str]:
-    """Return the versions and the hardware that a result may depend on."""
-    cuda = device.type == "cuda"
-    return {
-        "mpsn": mpsn.__version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "system": f"{platform.system()} {platform.machine()}",
-        "device": torch.cuda.get_device_name(device) if cuda else "cpu",
-        "cores": str(os.cpu_count()),
-        "threads": str(torch.get_num_threads()),
-    }
-
-
-def _in_processes(
-    experiment: Experiment,
-    jobs: list[Job],
-    where: tuple[str, Path | None, Path],
-    processes: int,
-    bar: "tqdm[Any]",
-) -> None:
-    """Run each job in its own process, some at a time; the first error ends all."""
-    context = multiprocessing.get_context("spawn")
-    threads = max(1, torch.get_num_threads() // processes)
-    waiting = list(jobs)
-    running: dict[Connection, tuple[SpawnProcess, Job]] = {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < processes:
-                ours, theirs = context.Pipe(duplex=False)
-                job = waiting.pop(0)
-                task = pickle.dumps((_process, (experiment, job, *where, threads)))
-                process = context.Process(target=start, args=(task, theirs))
-                process.start()
-                theirs.close()
-                running[ours] = (process, job)
-            for ready in wait(list(running)):
-                assert isinstance(ready, Connection)
-                try:
-                    message = ready.recv()
-                except EOFError:
-                    process, job = running.pop(ready)
-                    process.join()
-                    if process.exitcode:
-                        raise MPSNError(
-                            f"Expected job {job} to succeed, got exit status {process.exitcode}; "
-                            "finished jobs are recorded, run the same command again."
-                        ) from None
-                    continue
-                if isinstance(message, Exception):
-                    raise message
-                bar.update(message)
-    finally:
-        for process, _ in running.values():
-            process.terminate()
-            process.join()
-
-
-def _process(
-    experiment: Experiment,
-    job: Job,
-    device: str,
-    folder: Path | None,
-    out: Path,
-    threads: int,
-    parent: Connection,
-) -> None:
-    torch.set_num_threads(threads)
-    try:
-        data = DataSets(experiment, folder).of(job)
-        resources = Resources(pick_device(device), data, parent.send)
-        perform(experiment, job, resources, Store(out, experiment.config))
-    except MPSNError as error:
-        parent.send(error)

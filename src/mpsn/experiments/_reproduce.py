@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mpsn._io import save_figure
 from mpsn.errors import FileError, MissingPackageError
-from mpsn.experiments._engine import run
+from mpsn.experiments._engine import LOCAL, Engine, run
 from mpsn.experiments._experiment import DataSets, Record, Table
 from mpsn.experiments._rows import find, rows
 
@@ -40,7 +40,7 @@ def reproduce(
     out: Path = Path("runs"),
     device: str = "cpu",
     data: Path | None = None,
-    processes: int = 1,
+    engine: Engine = LOCAL,
 ) -> Result:
     """Make a table and its figures, resuming from what is recorded in ``out``.
 
@@ -53,7 +53,7 @@ def reproduce(
         out: Folder of the records.
         device: Device to compute on.
         data: The user's folder of data sets.
-        processes: How many jobs to run at a time.
+        engine: Where jobs run. Defaults to one after another in this process.
     """
     experiment = find(name)
     if experiment.select is not None:
@@ -74,7 +74,7 @@ def reproduce(
         device=device,
         data=data_sets,
         only=only,
-        processes=processes,
+        engine=engine,
     )
     table, figures = experiment.table(records), []
     try:

@@ -14,7 +14,7 @@ from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._rows import rows
 from mpsn.experiments._tu_kernels import KernelConfig, kernel_runs
 from mpsn.experiments._tu_table import MODELS, figures, measured, table
-from mpsn.experiments._tu_training import Settings, Split, train_folds
+from mpsn.experiments._tu_training import Curves, Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig, SINConfig
 from mpsn.training._config import ConfigError
 from mpsn.training._splits import hold_out
@@ -153,11 +153,13 @@ def work(job: Job, resources: Resources) -> list[Run]:
     """
     config: TUConfig = job.config
     data, folds = resources.data
-    if config.kernel is not None:
-        curves = kernel_runs(config.kernel, data, folds, job.folds, resources.tick)
-        curves = curves * len(job.seeds)
-    else:
-        curves = _train(job, data, folds, resources)
+    if config.kernel is None:
+        return _runs(job, data, folds, _train(job, data, folds, resources))
+    curves = kernel_runs(config.kernel, data, folds, job.folds, resources.tick)
+    return _runs(job, data, folds, curves * len(job.seeds))
+
+
+def _runs(job: Job, data: TUDataset, folds: Folds, curves: Sequence[Curves]) -> list[Run]:
     keys = [(seed, fold) for seed in job.seeds for fold in job.folds]
     runs = []
     for (seed, fold), curve in zip(keys, curves, strict=True):
@@ -174,9 +176,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
     return runs
 
 
-def _train(
-    job: Job, data: TUDataset, folds: Folds, resources: Resources
-) -> list[dict[str, list[float]]]:
+def _train(job: Job, data: TUDataset, folds: Folds, resources: Resources) -> list[Curves]:
     """Train two networks per fold: on all of its training part, and on that less a tenth.
 
     Curves over the epochs: ``loss``, ``train`` and ``test`` of the first, ``val`` and ``val_test``
@@ -205,6 +205,13 @@ def _train(
             whole.append(Split(train, train[:0], test))
             seeds.append(seed * FOLDS + fold)
     splits = held + whole * config.whole
+
+    def both(trained: list[Curves]) -> list[Curves]:
+        curves = [{"val": c["val"], "val_test": c["test"]} for c in trained[: len(held)]]
+        for curve, c in zip(curves, trained[len(held) :], strict=False):
+            curve.update({name: c[name] for name in ("loss", "train", "test")})
+        return curves
+
     trained = train_folds(
         data.complexes,
         data.y,
@@ -214,11 +221,10 @@ def _train(
         seeds=seeds * (1 + config.whole),
         device=resources.device,
         tick=resources.tick,
+        pauses=resources.rounds,
+        watch=lambda curves: resources.report(_runs(job, data, folds, both(curves))),
     )
-    curves = [{"val": t.curve["val"], "val_test": t.curve["test"]} for t in trained[: len(held)]]
-    for curve, t in zip(curves, trained[len(held) :], strict=False):
-        curve.update({name: t.curve[name] for name in ("loss", "train", "test")})
-    return curves
+    return both([t.curve for t in trained])
 
 
 EXPERIMENT = Experiment(

@@ -24,6 +24,7 @@ SLACK = 64  # rows of padding at least, so that simplices of padding are spread 
 SHAPES = 32  # different shapes to capture; fewer waste padding, more take time to capture
 
 Rows = tuple[int, ...]
+Curves = dict[str, list[float]]
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ def train_folds(
     tick: Callable[[int], object] = lambda epochs: None,
     together: int | None = None,
     capture: bool = True,
+    pauses: Sequence[int] = (),
+    watch: Callable[[list[Curves]], object] = lambda curves: None,
 ) -> list[Trained]:
     """Train one classifier per split with Adam and cross-entropy, many in one pass.
 
@@ -105,6 +108,9 @@ def train_folds(
         tick: Called with the number of epochs done since the last call, over all models.
         together: Number of models to train in one pass. Defaults to all on a GPU, one on a CPU.
         capture: Whether to capture the steps on a GPU.
+        pauses: Ascending numbers of epochs after which all models wait for each other.
+        watch: Called at each pause with the curves of all models so far; it may raise an error to
+            end the training.
     """
     _check(dataset, y, splits, seeds)
     device = torch.device(device)
@@ -115,6 +121,8 @@ def train_folds(
             models.append(build(i))
     dataset = dataset.to(device)
     if isinstance(models[0], Hierarchical):
+        if pauses:
+            raise MPSNError("Expected sin or gin to watch, got a model that is trained alone.")
         alone = []
         for model, split, seed in zip(models, splits, seeds, strict=True):
             model = model.to(device)
@@ -126,21 +134,35 @@ def train_folds(
     for i, split in enumerate(splits):
         groups[-(-len(split.train) // settings.batch_size)].append(i)
     most = together or (len(splits) if device.type == "cuda" else 1)
-    out: dict[int, Trained] = {}
-    for members in groups.values():
-        for at in range(0, len(members), most):
-            some = members[at : at + most]
-            with seeded(seeds[some[0]], device), one_thread(device):
-                run = _Pass(
-                    data,
-                    y,
-                    [splits[i] for i in some],
-                    [models[i] for i in some],  # type: ignore[misc]
-                    [seeds[i] for i in some],
-                    settings,
-                    Capture(device, capture),
-                )
-                out.update(zip(some, run.train(tick), strict=True))
+    parts = [
+        tuple(members[at : at + most])
+        for members in groups.values()
+        for at in range(0, len(members), most)
+    ]
+
+    def begin(some: Sequence[int]) -> _Pass:
+        return _Pass(
+            data,
+            y,
+            [splits[i] for i in some],
+            [models[i] for i in some],  # type: ignore[misc]
+            [seeds[i] for i in some],
+            settings,
+            Capture(device, capture),
+        )
+
+    waiting: dict[tuple[int, ...], _Pass] = {}
+    states: dict[tuple[int, ...], list[Tensor]] = defaultdict(list)
+    for pause in (*pauses, settings.epochs):
+        out: dict[int, Trained] = {}
+        for some in parts:
+            with seeded(seeds[some[0]], device, states[some]), one_thread(device):
+                run = waiting.pop(some, None) or begin(some)
+                out.update(zip(some, run.train(pause, tick), strict=True))
+            if pause < settings.epochs:
+                waiting[some] = run
+        if pause < settings.epochs:
+            watch([out[i].curve for i in range(len(splits))])
     return [out[i] for i in range(len(splits))]
 
 
@@ -160,6 +182,7 @@ class _Pass:
         self.data, self.splits, self.settings, self.capture = data, splits, settings, capture
         self.none = len(y)  # position of no complex
         self.wide = Wide(models).to(y.device)  # type: ignore[arg-type]
+        self.results: list[Tensor] = []
         self.padded = len(models) > 1 or capture.enabled
 
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -170,6 +193,7 @@ class _Pass:
         by_size = [h[data.sizes(h[:, None]).sum(1).argsort(stable=True)] for h in held]
         self.held = mini_batches(by_size, 4 * settings.batch_size, self.none)
         self.held_rows = self._rows(self.held)
+        self.next_rows = iter(self.rows)
 
         # What the steps read and write, beside the models.
         self.steps = SideBySide(
@@ -213,26 +237,28 @@ class _Pass:
             need = torch.where(need > 0, (-(-(need + SLACK) // HEIGHT)).clamp(min=2) * HEIGHT, 0)
         return [tuple(row) for row in need.tolist()]
 
-    def train(self, tick: Callable[[int], object]) -> list[Trained]:
-        """Train, and return the models with their curves."""
+    def train(self, epochs: int, tick: Callable[[int], object]) -> list[Trained]:
+        """Train up to so many epochs in all, and return the models with their curves."""
         sizes = [[len(s.train), len(s.train), len(s.val), len(s.test)] for s in self.splits]
         many = torch.tensor(sizes, dtype=torch.float64).T  # (4, M)
-        rows = iter(self.rows)
 
         def batches(epoch: int) -> Iterator[tuple[Tensor, Rows]]:
-            return ((index, next(rows)) for index in self.batches[epoch].to(self.right.device))
+            return (
+                (index, next(self.next_rows)) for index in self.batches[epoch].to(self.right.device)
+            )
 
         with self.capture.stream():
-            results = fit(
+            self.results = fit(
                 self.wide,
-                self.settings.epochs,
+                epochs,
                 batches,
                 self.steps.step,
                 lambda: self._evaluate() / many,
                 schedule=self.steps.start,
                 tick=lambda epochs: tick(epochs * len(self.splits)),
+                done=self.results,
             )
-        curves = by_classifier(results, ("loss", "train", "val", "test"))
+        curves = by_classifier(self.results, ("loss", "train", "val", "test"))
         return [Trained(self.wide.unstack(m), curve) for m, curve in enumerate(curves)]
 
     def _outputs(self, index: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:

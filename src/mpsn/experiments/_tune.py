@@ -1,14 +1,16 @@
 """Search for settings: a grid, pruned again and again by validation inside the training data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import product
+from itertools import product, takewhile
 from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mpsn.experiments._engine import run
-from mpsn.experiments._experiment import DataSets, Run, Table, by_row
+from mpsn.experiments._engine import LOCAL, Engine, run
+from mpsn.experiments._experiment import DataSets, Job, Run, Table, by_row
+from mpsn.experiments._ray import RayEngine
+from mpsn.experiments._store import Store
 from mpsn.experiments._tu import EXPERIMENT, TUConfig
 from mpsn.experiments._tu_table import Score, stack
 from mpsn.training._config import ConfigError
@@ -95,7 +97,8 @@ def tune(
     out: Path = Path("runs/tu-tune"),
     device: str = "cpu",
     data: Path | None = None,
-    processes: int = 1,
+    engine: Engine = LOCAL,
+    asha: bool = False,
 ) -> list[Standing]:
     """Train all settings for few epochs, the better ones for more, and so on (successive halving).
 
@@ -111,7 +114,10 @@ def tune(
         out: Folder of the records.
         device: Device to compute on.
         data: The user's folder of data sets.
-        processes: Number of trainings at a time.
+        engine: Where jobs run. Defaults to one after another in this process.
+        asha: Whether settings advance one by one, as Ray Tune decides, instead of waiting for the
+            round to end: each trains once, and stops when it is not among the best. Needs a
+            :class:`RayEngine`.
 
     Returns:
         The settings, those of later rounds first, then by accuracy.
@@ -120,30 +126,73 @@ def tune(
         raise ConfigError(
             f"Expected ascending numbers of epochs and keep >= 2, got {tuple(epochs)} and {keep}."
         )
-    left, data_sets = grid.points(base), DataSets(EXPERIMENT, data)
+    points, data_sets = grid.points(base), DataSets(EXPERIMENT, data)
+    rounds = [
+        {n: replace(c, train=c.train and replace(c.train, epochs=many)) for n, c in points.items()}
+        for many in epochs
+    ]
+    store = Store(out, EXPERIMENT.config, EXPERIMENT.check)
+    if asha:
+        _asha(rounds, keep, engine, data_sets, device, store)
+    left = list(points)
     done: dict[str, Standing] = {}
-    for many in epochs:
-        settings = {
-            name: replace(config, train=config.train and replace(config.train, epochs=many))
-            for name, config in left.items()
-        }
-        records, _ = run(
-            EXPERIMENT,
-            settings,
-            1,
-            out=out,
-            device=device,
-            data=data_sets,
-            processes=processes,
-        )
+    for many, configs in zip(epochs, rounds, strict=True):
+        settings = {name: configs[name] for name in left}
+        if not asha:
+            run(EXPERIMENT, settings, 1, out=out, device=device, data=data_sets, engine=engine)
         found = [
             Standing(name, settings[name], many, _validation(runs))
-            for name, runs in by_row(records, settings).items()
+            for name, runs in _recorded(store, settings).items()
         ]
         done.update({standing.name: standing for standing in found})
-        best = sorted(found, key=lambda s: -s.val.mean)[: -(-len(found) // keep)]
-        left = {s.name: left[s.name] for s in best}
+        if not asha:
+            best = sorted(found, key=lambda s: -s.val.mean)[: -(-len(found) // keep)]
+            left = [s.name for s in best]
     return sorted(done.values(), key=lambda s: (-s.epochs, -s.val.mean))
+
+
+def _job(name: str, config: TUConfig) -> Job:
+    return Job(name, config, config.dataset, folds=tuple(range(config.folds)))
+
+
+def _recorded(store: Store, settings: Mapping[str, TUConfig]) -> dict[str, list[Run]]:
+    """Return the runs of the settings that are recorded with all their folds."""
+    found = by_row(store.of(_job(*pair) for pair in settings.items()), settings)
+    return {name: runs for name, runs in found.items() if len(runs) == settings[name].folds}
+
+
+def _asha(
+    rounds: Sequence[Mapping[str, TUConfig]],
+    keep: int,
+    engine: Engine,
+    data: DataSets,
+    device: str,
+    store: Store,
+) -> None:
+    """Let Ray Tune run the rounds; what is recorded is not run again."""
+    if not isinstance(engine, RayEngine):
+        raise ConfigError("Expected --engine ray for --asha, got local.")
+    from mpsn.experiments._asha import prune
+
+    recorded = [_recorded(store, configs) for configs in rounds]
+    known = {
+        name: [_validation(r[name]).mean for r in takewhile(lambda r: name in r, recorded)]  # noqa: B023
+        for name in rounds[0]
+    }
+    prune(
+        {name: [_job(name, configs[name]) for configs in rounds] for name in rounds[0]},
+        known,
+        _mean,
+        keep=keep,
+        engine=engine,
+        data=data,
+        device=device,
+        store=store,
+    )
+
+
+def _mean(runs: Sequence[Run]) -> float:
+    return _validation(runs).mean
 
 
 def _validation(runs: Sequence[Run]) -> Score:

@@ -37,10 +37,11 @@ def computing(precision: Precision, device: torch.device) -> Iterator[None]:
 
 
 @contextmanager
-def seeded(seed: int, device: torch.device) -> Iterator[None]:
+def seeded(seed: int, device: torch.device, states: list[Tensor] | None = None) -> Iterator[None]:
     """Seed torch inside the block, and restore its random state afterwards.
 
-    Torch has one generator for all threads: only one of them is in such a block at a time.
+    Torch has one generator for all threads: only one of them is in such a block at a time. Blocks
+    with the same list of ``states``, empty at first, go on where the last of them stopped.
     """
     cuda = device.type == "cuda"
     with _SEEDING, torch.random.fork_rng([device] if cuda else []):
@@ -48,7 +49,14 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
         if cuda:  # and no other GPU, whose state is not restored
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
+        if states:
+            torch.set_rng_state(states[0])
+            if cuda:
+                torch.cuda.set_rng_state(states[1], device)
         yield
+        if states is not None:
+            on_gpu = [torch.cuda.get_rng_state(device)] if cuda else []
+            states[:] = [torch.get_rng_state(), *on_gpu]
 
 
 @contextmanager
