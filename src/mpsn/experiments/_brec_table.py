@@ -42,7 +42,7 @@ def table(records: list[Record]) -> Table:
 def measured(job: Job) -> Measured:
     """Return what a run has; of a network, whether it agrees with its test."""
     names = ("pairs", "distinguished")
-    return Measured(names if job.config.network is None else (*names, "as_test", "against_test"))
+    return Measured(names if job.config.exact else (*names, "as_test", "against_test"))
 
 
 def _by_row(records: list[Record]) -> dict[str, dict[str, Record]]:
