@@ -38,8 +38,8 @@ class BRECConfig:
     """A test, and a network to compare with it, if any."""
 
     test: Literal["wl", "2-fwl", "swl", "gsn"] = "swl"
-    """The test; SWL is that of the lift's complexes, and GSN is WL with the numbers of their cells at
-    each vertex as initial colors."""
+    """The test; SWL is that of the lift's complexes, and GSN is WL with the numbers of their cells
+    at each vertex as initial colors."""
     lift: Name = "cliques"
     """How graphs become complexes."""
     max_dim: int | None = None

@@ -232,7 +232,7 @@ def swl_pairs(lifted: ComplexDataset[Any]) -> Tensor:
 def against_swl(
     rows: Tensor, again: Tensor, exact: Tensor | None, eps: float
 ) -> dict[str, int | float]:
-    """Compare the pairs that are equal up to rounding with those indistinguishable to SWL, if given.
+    """Compare the pairs that are equal up to rounding with those of SWL, if these are given.
 
     ``rows`` are embeddings (n, width), ``again`` those of the first graphs with vertices in another
     order; embeddings at most ``eps`` times as far apart as these count as equal.

@@ -27,7 +27,7 @@ _mix = numba.njit(cache=True, nogil=True)(mix)
 
 @numba.njit(cache=True, nogil=True)
 def fold(ptr: Array, codes: Array, which: Array, hashes: Array) -> None:
-    """Fold the multisets of the receivers ``which`` into their hashes, in any order of the codes."""
+    """Fold the multisets of the receivers ``which`` into their hashes, in any order."""
     for i, receiver in enumerate(which):
         total = 0
         for j in range(ptr[receiver], ptr[receiver + 1]):
