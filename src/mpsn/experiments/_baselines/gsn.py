@@ -6,6 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
 from mpsn.nn.models import GIN, GINConfig
@@ -29,11 +30,15 @@ def substructures(K: Complex) -> Tensor:
     """
     out = torch.zeros((K.num_nodes, len(SHAPES)), dtype=torch.int64, device=K.device)
     for k in range(2, K.dim + 1):
-        vertex, ptr = K.cells(k)
-        sizes = ptr.diff().repeat_interleave(ptr.diff())
+        if isinstance(K, SimplicialComplex):
+            vertex, sizes = K.simplices(k).reshape(-1), None
+        else:
+            vertex, ptr = K.cells(k)
+            sizes = ptr.diff().repeat_interleave(ptr.diff())
         for column, (dim, size) in enumerate(SHAPES):
-            if dim == k:
-                out[:, column] = torch.bincount(vertex[sizes == size], minlength=len(out))
+            if dim == k and (sizes is not None or size == k + 1):
+                some = vertex if sizes is None else vertex[sizes == size]
+                out[:, column] = torch.bincount(some, minlength=len(out))
     return out
 
 
