@@ -63,12 +63,12 @@ class Layer(torch.nn.Module):
     def __init__(self, in_channels: int, out_channels: int, config: GINConfig) -> None:
         super().__init__()
         self.linear = EquivariantLinear(in_channels, out_channels)
-        norm = [RowNorm(out_channels)] if config.norm else []
-        self.rest = torch.nn.Sequential(*norm, activation(config.act))  # type: ignore[arg-type]
+        self.norm = RowNorm(out_channels) if config.norm else torch.nn.Identity()
+        self.act = activation(config.act)
 
     def forward(self, h: Tensor, mask: Tensor) -> Tensor:
         """Return features of all pairs in the mask, zero outside."""
-        return on_pairs(self.rest, self.linear(h, mask), mask)
+        return on_pairs(lambda rows: self.act(self.norm(rows)), self.linear(h, mask), mask)
 
 
 class IGN(PairNetwork):

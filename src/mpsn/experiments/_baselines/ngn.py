@@ -54,7 +54,7 @@ class Neighborhoods(NamedTuple):
         for end in (center, member):
             owner, at = ranges(ptr[end], degree[end])
             rows.append(edge[owner] * n + member[at])
-        in_edge = torch.cat(rows).unique()  # (p, q, w) as position of (p, q), and w
+        in_edge = torch.unique(torch.cat(rows))  # (p, q, w) as position of (p, q), and w
         e, w = in_edge // max(n, 1), in_edge % max(n, 1)
         p, q = center[e], member[e]
         owner, at = ranges(ptr[w], degree[w])
