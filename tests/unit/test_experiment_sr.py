@@ -58,6 +58,19 @@ def test_gin_tells_nothing_apart(family):
     assert summary(run("gin", family, (0, 1))) == (1, 0)
 
 
+@pytest.mark.parametrize("family", CONSTRUCTED)
+@pytest.mark.parametrize("row", ["ign", "ppgn"])
+def test_ign_and_ppgn_tell_nothing_apart_but_by_rounding(family, row):
+    (found,) = run(row, family, (0,)).runs
+    assert found.metrics["rate"] == 1
+    assert found.metrics["largest"] < 1e-9
+
+
+def test_gsn_counts_cliques():
+    """As MLP-sum does, but at each vertex, so that it fails on fewer pairs."""
+    assert run("gsn", "SR(25,12,5,6)", (0,)).runs[0].metrics["failed"] < 10
+
+
 def test_the_floor_is_found_in_jobs_of_one_seed():
     assert [job.seeds for job in sr.jobs("swl", CONFIGS["swl"], (0, 1, 2))] == [(0,)] * 9
     assert run("swl", "SR(16,6,2,2)", (0,)).runs[0].metrics == {"pairs": 1, "failed": 0, "rate": 0}
@@ -158,8 +171,12 @@ def test_refusals():
         sr.SRConfig(sin=SINConfig(), gin=GINConfig())
     with pytest.raises(MPSNError, match=r"SR\(40,12,2,4\), got 'SR\(1,2,3,4\)'"):
         sr.SRConfig(families=("SR(1,2,3,4)",))
-    with pytest.raises(MPSNError, match="max_ring for the exact test, got it for a network"):
+    with pytest.raises(MPSNError, match="max_ring for the exact test or GSN, got another network"):
         sr.SRConfig(sin=SINConfig(), max_ring=6)
+    with pytest.raises(MPSNError, match=r"a baseline among .*ppgn.*, got 'gnn'"):
+        sr.SRConfig(gin=GINConfig(), baseline="gnn")
+    with pytest.raises(MPSNError, match="got 'ign' without"):
+        sr.SRConfig(baseline="ign")
 
 
 MEASURED = {"pairs": 1, "failed": 0, "rate": 0.0}

@@ -19,11 +19,14 @@ from mpsn.complexes._graphs import Graph
 from mpsn.datasets import read_graphs
 from mpsn.datasets._sources import MissingDataError, at_hand
 from mpsn.errors import FileError
+from mpsn.experiments._baselines import BASELINES, check_baseline
+from mpsn.experiments._baselines.gsn import substructures
 from mpsn.experiments._brec_table import CATEGORIES, figures, measured, table
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._sr import embed, relabel, untrained
 from mpsn.lifting._named import Name, as_lift
-from mpsn.nn.models import CIN, CINConfig
+from mpsn.nn.models import CIN, CINConfig, GINConfig
+from mpsn.nn.models._model import Model
 from mpsn.training._config import ConfigError
 from mpsn.wl import Refinement, kfwl, swl, wl
 
@@ -34,8 +37,9 @@ FILE = "brec/brec_pairs.g6"
 class BRECConfig:
     """A test, and a network to compare with it, if any."""
 
-    test: Literal["wl", "2-fwl", "swl"] = "swl"
-    """The test; SWL is that of the lift's complexes."""
+    test: Literal["wl", "2-fwl", "swl", "gsn"] = "swl"
+    """The test; SWL is that of the lift's complexes, and GSN is WL with the numbers of their cells
+    at each vertex as initial colors."""
     lift: Name = "cliques"
     """How graphs become complexes."""
     max_dim: int | None = None
@@ -52,6 +56,10 @@ class BRECConfig:
     """Whether to mark each vertex in turn."""
     network: CINConfig | None = None
     """Settings of a network to compare with the test: CIN, which is SIN on clique complexes."""
+    gin: GINConfig | None = None
+    """Settings of ``baseline``."""
+    baseline: str = ""
+    """Another network to compare with the test: gsn, ign or ppgn."""
     gain: float = 1.0
     """Factor of the default initial weights and biases before the readout."""
     eps: float = 100.0
@@ -63,8 +71,14 @@ class BRECConfig:
     def __post_init__(self) -> None:
         for name in {*self.categories, *self.short, *self.alone} - set(CATEGORIES):
             raise ConfigError(f"Expected categories among {', '.join(CATEGORIES)}, got {name!r}.")
+        check_baseline(self.baseline, self.gin)
         if self.test != "swl" and (self.network is not None or self.marks):
-            raise ConfigError(f"Expected networks and marks with test 'swl', got {self.test!r}.")
+            raise ConfigError(f"Expected CIN and marks with test 'swl', got {self.test!r}.")
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is no network."""
+        return self.network is None and not self.baseline
 
     def quick(self) -> Self:
         """Return the small version: the two categories of the smallest graphs."""
@@ -80,8 +94,7 @@ class BRECConfig:
 
 def jobs(row: str, config: BRECConfig, seeds: tuple[int, ...]) -> list[Job]:
     """Return one job per category, for all seeds together; exact tests have nothing random."""
-    exact = config.network is None
-    return [Job(row, config, name, (0,) if exact else seeds) for name in config.categories]
+    return [Job(row, config, name, (0,) if config.exact else seeds) for name in config.categories]
 
 
 def steps(job: Job) -> int:
@@ -111,7 +124,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
         exact.append(distinguished(config, resources.data[i : i + 2], job.data))
         resources.tick(1)
     told = torch.tensor(exact)
-    if config.network is None:
+    if config.exact:
         count = int(told.sum())
         return [Run(s, 0, {"pairs": len(told), "distinguished": count}) for s in job.seeds]
     return networks(config, job, resources, told)
@@ -123,9 +136,11 @@ def distinguished(config: BRECConfig, pair: Sequence[Graph], category: str) -> b
     Once stable, co-faces tell as much as upper neighbors and are fewer. Marks can only help, so
     they are used on pairs that are indistinguishable without.
     """
-    if config.test != "swl":
+    if config.test == "wl" or config.test == "2-fwl":
         return _differ(wl(pair) if config.test == "wl" else kfwl(pair, 2))
     lifted = config.lifted(pair, category)
+    if config.test == "gsn":
+        return _differ(wl(pair, [substructures(K) for K in lifted]))
     return any(
         _differ(swl(lifted, ("boundary", "coboundary"), marks=marks))
         for marks in range(config.marks + 1)
@@ -139,11 +154,17 @@ def _differ(found: Refinement) -> bool:
 
 def networks(config: BRECConfig, job: Job, resources: Resources, told: Tensor) -> list[Run]:
     """Compare the embeddings of the pairs with each other, and with what the test says."""
-    graphs, network = resources.data, config.network
-    assert network is not None
+    graphs = resources.data
     both = [config.lifted(many, job.data) for many in (graphs, list(map(relabel, graphs)))]
-    network = replace(network, max_dim=max(lifted.union.dim for lifted in both))
-    models = [untrained(lambda: CIN(network), s, "float64", config.gain) for s in job.seeds]
+    max_dim = max(lifted.union.dim for lifted in both)
+
+    def make() -> Model:
+        if config.gin is not None:
+            return BASELINES[config.baseline](config.gin)
+        assert config.network is not None
+        return CIN(replace(config.network, max_dim=max_dim))
+
+    models = [untrained(make, seed, "float64", config.gain) for seed in job.seeds]
     models = [model.to(resources.device) for model in models]
     first, again = (embed(models, lifted.to(resources.device), False) for lifted in both)
     runs = []

@@ -30,7 +30,7 @@ def table(records: list[Record]) -> Table:
         told = [fmean(_told(mine[name])) if name in mine else nan for name in present]
         total = sum(value for value in told if not isnan(value))
         cells = [
-            Cell("-" if isnan(value) else f"{value:g}").having(value=value)
+            Cell("-" if isnan(value) else f"{value:.1f}".removesuffix(".0")).having(value=value)
             for value in [*told, total]
         ]
         lines.append([row, *cells, _agreement(list(mine.values()))])
@@ -48,7 +48,7 @@ def table(records: list[Record]) -> Table:
 def measured(job: Job) -> Measured:
     """Return what a run has; of a network, whether it agrees with its test."""
     names = ("pairs", "distinguished")
-    return Measured(names if job.config.network is None else (*names, "as_test", "against_test"))
+    return Measured(names if job.config.exact else (*names, "as_test", "against_test"))
 
 
 def _by_row(records: list[Record]) -> dict[str, dict[str, Record]]:

@@ -23,7 +23,7 @@ class Entry:
 
 CATALOG = {
     "sr": Entry(
-        """Distinguish strongly regular graphs: untrained SIN, MLP-sum and GIN, and exact SWL.
+        """Distinguish strongly regular graphs: exact SWL, untrained SIN, MLP-sum, GIN and others.
 
         Prints the fraction of the pairs of each family that are indistinguishable to a model,
         beside the authors' code, and draws the paper's figure. Families that cannot be downloaded

@@ -20,11 +20,13 @@ from mpsn.complexes import ComplexDataset
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets import strongly_regular
 from mpsn.datasets._strongly_regular import FAMILIES, Parameters
+from mpsn.experiments._baselines import BASELINES, check_baseline
 from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._sr_table import figures, measured, table
 from mpsn.lifting import clique_complexes, ring_complexes
 from mpsn.nn.models import GIN, SIN, GINConfig, MLPSum, MLPSumConfig, SINConfig
+from mpsn.nn.models._model import Model
 from mpsn.training._config import ConfigError
 from mpsn.training._device import seeded
 from mpsn.wl import swl
@@ -53,7 +55,9 @@ class SRConfig:
     mlp_sum: MLPSumConfig | None = None
     """Settings of MLP-sum, if that is the network."""
     gin: GINConfig | None = None
-    """Settings of GIN, if that is the network."""
+    """Settings of GIN, or of the baseline, if that is the network."""
+    baseline: str = ""
+    """Network that takes the settings of GIN in its place: gsn, ign or ppgn."""
     gain: float = 1.0
     """Factor of the default initial weights and biases before the readout."""
     dtype: Literal["float32", "float64"] = "float64"
@@ -64,15 +68,17 @@ class SRConfig:
     eps: float = 0.01
     """Two embeddings at most this far apart count as equal."""
     max_ring: int = 0
-    """Largest number of vertices of the rings that replace cliques in the exact test, if any."""
+    """Largest number of vertices of the rings that replace cliques, if any, in the exact test or
+    in GSN."""
     families: tuple[str, ...] = tuple(map(name_of, FAMILIES))
     """Families of graphs, by name."""
 
     def __post_init__(self) -> None:
         if (self.sin, self.mlp_sum, self.gin).count(None) < 2:
             raise ConfigError("Expected one of sin, mlp_sum and gin, or none, got several.")
-        if self.max_ring and not self.exact:
-            raise ConfigError("Expected max_ring for the exact test, got it for a network.")
+        check_baseline(self.baseline, self.gin)
+        if self.max_ring and not self.exact and self.baseline != "gsn":
+            raise ConfigError("Expected max_ring for the exact test or GSN, got another network.")
         known = [name_of(p) for p in FAMILIES]
         for name in set(self.families) - set(known):
             raise ConfigError(f"Expected families among {', '.join(known)}, got {name!r}.")
@@ -119,7 +125,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
     if config.distance == "absolute":
         failed = [torch.pdist(rows) <= config.eps for rows in embeddings]
         return [Run(s, 0, _rate(pairs)) for s, pairs in zip(job.seeds, failed, strict=True)]
-    exact = swl_pairs(lifted)
+    exact = None if config.baseline else swl_pairs(lifted)
     copies = clique_complexes(list(map(relabel, graphs[:COPIES])), None, device=device)
     return [
         Run(seed, 0, against_swl(rows, again, exact, config.eps))
@@ -129,15 +135,15 @@ def work(job: Job, resources: Resources) -> list[Run]:
     ]
 
 
-def build(config: SRConfig, seed: int, max_dim: int) -> SIN | MLPSum | GIN:
+def build(config: SRConfig, seed: int, max_dim: int) -> Model:
     """Return the network with the random weights of a seed."""
 
-    def make() -> SIN | MLPSum | GIN:
+    def make() -> Model:
         if config.sin is not None:
             return SIN(replace(config.sin, max_dim=max_dim))
         if config.mlp_sum is not None:
             return MLPSum(replace(config.mlp_sum, max_dim=max_dim))
-        return GIN(config.gin or GINConfig())
+        return BASELINES.get(config.baseline, GIN)(config.gin or GINConfig())
 
     return untrained(make, seed, config.dtype, config.gain)
 
@@ -223,8 +229,10 @@ def swl_pairs(lifted: ComplexDataset[Any]) -> Tensor:
     return torch.pdist(labels[:, None].double()) == 0
 
 
-def against_swl(rows: Tensor, again: Tensor, exact: Tensor, eps: float) -> dict[str, int | float]:
-    """Compare the pairs that are equal up to rounding with those indistinguishable to SWL.
+def against_swl(
+    rows: Tensor, again: Tensor, exact: Tensor | None, eps: float
+) -> dict[str, int | float]:
+    """Compare the pairs that are equal up to rounding with those of SWL, if these are given.
 
     ``rows`` are embeddings (n, width), ``again`` those of the first graphs with vertices in another
     order; embeddings at most ``eps`` times as far apart as these count as equal.
@@ -233,10 +241,12 @@ def against_swl(rows: Tensor, again: Tensor, exact: Tensor, eps: float) -> dict[
     least = torch.finfo(rows.dtype).eps * rows.norm(dim=1).max()
     unit, distances = float(torch.maximum(rounding, least)), torch.pdist(rows)
     failed = distances <= eps * unit
-    metrics = _rate(failed) | {
+    metrics = _rate(failed) | {"rounding": unit}
+    if exact is None:
+        return metrics | {"largest": float(distances.max())}
+    metrics |= {
         "as_swl": float(torch.equal(failed, exact)),
         "told_apart_against_swl": int((exact & ~failed).sum()),
-        "rounding": unit,
     }
     if exact.any():
         metrics["largest_equal"] = float(distances[exact].max())

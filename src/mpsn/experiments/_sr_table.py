@@ -39,7 +39,7 @@ def authors(record: Record) -> tuple[float, float] | None:
     if config.distance == "rounding" or config.exact or (config.sin and config.sin.final_act):
         return None
     if config.gin is not None:
-        return 1.0, 0.0
+        return None if config.baseline else (1.0, 0.0)
     return AUTHORS[record.job.data]["sin" if config.sin is not None else "mlp_sum"]
 
 
@@ -86,7 +86,7 @@ def _pairs(record: Record) -> str:
     runs = record.runs
     failed = f"{fmean(run.metrics['failed'] for run in runs):,.1f}".removesuffix(".0")
     text = f"{failed} of {runs[0].metrics['pairs']:,.0f}"
-    if record.job.config.distance == "rounding":
+    if "as_swl" in measured(record.job).metrics:
         equal = sum(run.metrics["as_swl"] == 1 for run in runs)
         text += ", SWL's" if equal == len(runs) else f", SWL's in {equal} runs only"
     return text
@@ -102,8 +102,8 @@ def _rate(mean: float, error: float) -> Cell:
 
 def _notes(records: list[Record]) -> list[str]:
     notes = [
-        "Mean failure rate over seeds ± standard error. No network can fail on fewer pairs than "
-        "exact SWL (boundary and upper adjacencies)."
+        "Mean failure rate over seeds ± standard error. No network on cliques can fail on fewer "
+        "pairs than exact SWL (boundary and upper adjacencies)."
     ]
     compared = [(r, theirs) for r in records if (theirs := authors(r)) is not None]
     off = [str(r.job) for r, theirs in compared if not agrees(summary(r), theirs)]
@@ -123,7 +123,8 @@ def _notes(records: list[Record]) -> list[str]:
 def measured(job: Job) -> Measured:
     """Return what a run has; if compared with exact SWL, whether it agrees."""
     names = ("pairs", "failed", "rate")
-    return Measured((*names, "as_swl") if job.config.distance == "rounding" else names)
+    compared = job.config.distance == "rounding" and not job.config.baseline
+    return Measured((*names, "as_swl") if compared else names)
 
 
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":

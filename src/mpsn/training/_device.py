@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from mpsn._device import pick_device as pick_device
+from mpsn.errors import MPSNError
 
 _SEEDING = threading.RLock()
 Precision = Literal["float32", "tf32", "bf16"]

@@ -45,10 +45,11 @@ def group(
 ) -> Groups:
     """Group receivers that have the same color and the same multisets, exactly.
 
-    A 64-bit hash of the signature proposes the groups, then every member is compared in full with
-    the first of its group; signatures that share a hash are separated by their bytes. Groups are
-    numbered by hash, so the numbers depend only on the set of signatures: not on the order of the
-    receivers, the device, or the process.
+    A receiver that is alone with its color is a group by itself. For the others, a 64-bit hash of
+    the signature proposes the groups, then every member is compared in full with the first of its
+    group; signatures that share a hash are separated by their bytes. Groups are numbered by hash,
+    then those of one receiver by color, so the numbers depend only on the set of signatures: not on
+    the order of the receivers, the device, or the process.
 
     Args:
         own: Color of each receiver, (n,) int64.
@@ -57,28 +58,81 @@ def group(
         compiled: Whether to use compiled loops instead of torch. Defaults to True on the CPU.
     """
     compiled = own.device.type == "cpu" if compiled is None else compiled
-    hashes = own.clone()
-    for ptr, codes in multisets:
-        if compiled:
-            segments_cpu.fold(ptr.numpy(), codes.numpy(), hashes.numpy())
-        else:
+    alone = _alone(own)
+    if not len(alone):
+        return _group(own, multisets, torch.arange(len(own), device=own.device), bits, compiled)
+    shared = torch.ones(len(own), dtype=torch.bool, device=own.device)
+    shared[alone] = False
+    some = shared.nonzero().squeeze(1)
+    found = _group(own, multisets, some, bits, compiled)
+    ids = torch.empty_like(own)
+    ids[some] = found.ids
+    ids[alone] = torch.arange(len(alone), device=own.device) + len(found.first)
+    return Groups(ids, torch.cat([found.first, alone]))
+
+
+def _alone(own: Tensor) -> Tensor:
+    """Return the receivers whose color no other has, in the order of colors that are close."""
+    if not len(own):
+        return own
+    low, high = torch.stack(torch.aminmax(own)).tolist()
+    if high - low >= 2 * len(own):
+        return own[:0]
+    color = own - low
+    count = torch.bincount(color)
+    last = torch.empty_like(count)
+    last[color] = torch.arange(len(own), device=own.device)
+    return last[count == 1]
+
+
+def _group(
+    own: Tensor, multisets: Sequence[Multisets], which: Tensor, bits: int, compiled: bool
+) -> Groups:
+    """Group the receivers ``which``, and return the groups of these."""
+    hashes = own[which]
+    if compiled:
+        for ptr, codes in multisets:
+            segments_cpu.fold(ptr.numpy(), codes.numpy(), which.numpy(), hashes.numpy())
+        hashes >>= 64 - bits
+        ids, first = map(torch.from_numpy, segments_cpu.propose(hashes.numpy()))
+        order = hashes[first].argsort()
+        rank = torch.empty_like(order)
+        rank[order] = torch.arange(len(order))
+        ids, first = rank[ids], first[order]
+    else:
+        multisets = _trim(multisets, which)
+        for ptr, codes in multisets:
             hashes = _fold(ptr, codes, hashes)
-    hashes, order = (hashes >> (64 - bits)).sort()
-    new = torch.ones(len(order) + 1, dtype=torch.bool, device=own.device)
-    torch.ne(hashes[1:], hashes[:-1], out=new[1:-1])
-    starts = new.nonzero().squeeze(1)
-    ids = torch.empty_like(order)
-    ids[order] = new[:-1].cumsum(0) - 1
-    first = order[starts[:-1]]
+        values, ids = torch.unique(hashes >> (64 - bits), return_inverse=True)
+        first = _first(ids, len(values))
     differs = torch.zeros(len(first), dtype=torch.bool, device=own.device)
-    differs[ids[own != own[first[ids]]]] = True
+    mine = own[which]
+    differs[ids[mine != mine[first[ids]]]] = True
     for ptr, codes in multisets:
         if compiled:
-            segments_cpu.compare(*(t.numpy() for t in (order, starts, ptr, codes, differs)))
+            arrays = (which, ids, first, ptr, codes, differs)
+            segments_cpu.compare(*(t.numpy() for t in arrays))
         else:
             _compare(first[ids], ids, ptr, codes, differs)
-    groups = Groups(ids, first)
-    return _split(groups, differs, own, multisets) if bool(differs.any()) else groups
+    if bool(differs.any()):
+        of_which = multisets if not compiled else _trim(multisets, which)
+        ids, first = _split(Groups(ids, first), differs, mine, of_which)
+    return Groups(ids, which[first])
+
+
+def _first(ids: Tensor, count: int) -> Tensor:
+    """Return the first receiver of each group."""
+    everyone = torch.arange(len(ids), device=ids.device)
+    return ids.new_full((count,), len(ids)).scatter_reduce(0, ids, everyone, "amin")
+
+
+def _trim(multisets: Sequence[Multisets], which: Tensor) -> list[Multisets]:
+    """Return the multisets of some receivers."""
+    kept = []
+    for ptr, codes in multisets:
+        sizes = ptr.diff()[which]
+        kept.append(Multisets(pad(sizes.cumsum(0), (1, 0)), codes[ranges(ptr[which], sizes)[1]]))
+    return kept
 
 
 def distinct(own: Tensor, multisets: Sequence[Multisets], trim: bool = False) -> Distinct:
@@ -86,11 +140,8 @@ def distinct(own: Tensor, multisets: Sequence[Multisets], trim: bool = False) ->
     ids, first = group(own, multisets)
     if not trim:
         return Distinct(ids, own, multisets, first)
-    kept = []
-    for ptr, codes in multisets:
-        sizes = ptr.diff()[first]
-        kept.append(Multisets(pad(sizes.cumsum(0), (1, 0)), codes[ranges(ptr[first], sizes)[1]]))
-    return Distinct(ids, own[first], kept, torch.arange(len(first), device=own.device))
+    everyone = torch.arange(len(first), device=own.device)
+    return Distinct(ids, own[first], _trim(multisets, first), everyone)
 
 
 def merge(parts: Sequence[Distinct]) -> Distinct:
@@ -151,6 +202,4 @@ def _split(groups: Groups, differs: Tensor, own: Tensor, multisets: Sequence[Mul
     within = torch.zeros_like(groups.ids)
     within[members] = torch.tensor([rank[key] for key in keys], device=own.device)
     values, ids = torch.unique(groups.ids * len(rank) + within, return_inverse=True)
-    everyone = torch.arange(len(ids), device=own.device)
-    first = torch.full_like(values, len(ids)).scatter_reduce(0, ids, everyone, "amin")
-    return Groups(ids, first)
+    return Groups(ids, _first(ids, len(values)))

@@ -26,13 +26,34 @@ _mix = numba.njit(cache=True, nogil=True)(mix)
 
 
 @numba.njit(cache=True, nogil=True)
-def fold(ptr: Array, codes: Array, hashes: Array) -> None:
-    """Fold the multiset of each receiver into its hash, in any order of its codes."""
-    for i in range(len(hashes)):
+def fold(ptr: Array, codes: Array, which: Array, hashes: Array) -> None:
+    """Fold the multisets of the receivers ``which`` into their hashes, in any order."""
+    for i, receiver in enumerate(which):
         total = 0
-        for j in range(ptr[i], ptr[i + 1]):
+        for j in range(ptr[receiver], ptr[receiver + 1]):
             total += _mix(codes[j])
         hashes[i] = _mix(FIRST * hashes[i] + total)
+
+
+@numba.njit(cache=True, nogil=True)
+def propose(hashes: Array) -> tuple[Array, Array]:
+    """Number the distinct hashes as they appear; return the numbers, and where each is first."""
+    n = len(hashes)
+    size = 1
+    while size < 2 * n:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int64)
+    ids, first, count = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), 0
+    for i in range(n):
+        at = _mix(hashes[i]) & (size - 1)
+        while table[at] >= 0 and hashes[first[table[at]]] != hashes[i]:
+            at = (at + 1) & (size - 1)
+        if table[at] < 0:
+            table[at] = count
+            first[count] = i
+            count += 1
+        ids[i] = table[at]
+    return ids, first[:count].copy()
 
 
 @numba.njit(cache=True, nogil=True)
@@ -59,27 +80,27 @@ def sort_segments(ptr: Array, codes: Array, which: Array) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def compare(
-    order: Array, starts: Array, ptr: Array, codes: Array, differs: NDArray[np.bool_]
+    which: Array, ids: Array, first: Array, ptr: Array, codes: Array, differs: NDArray[np.bool_]
 ) -> None:
     """Mark the groups whose members do not all have the multiset of their first member.
 
-    Group g consists of ``order[starts[g]:starts[g + 1]]``. In groups of two or more, multisets are
-    sorted in place.
+    Receiver ``which[i]`` is in group ``ids[i]``, whose first member is ``which[first[ids[i]]]``.
+    In groups of two or more, multisets are sorted in place.
     """
-    for g in range(len(starts) - 1):
-        if starts[g + 1] - starts[g] == 1:
+    ready = np.zeros(len(first), dtype=np.bool_)
+    for i, receiver in enumerate(which):
+        g = ids[i]
+        if first[g] == i or differs[g]:
             continue
-        first = order[starts[g]]
-        a, size = ptr[first], ptr[first + 1] - ptr[first]
-        sort_segment(codes, a, a + size)
-        for position in range(starts[g] + 1, starts[g + 1]):
-            b, b_end = ptr[order[position]], ptr[order[position] + 1]
-            if b_end - b != size:
+        a, b, end = ptr[which[first[g]]], ptr[receiver], ptr[receiver + 1]
+        if ptr[which[first[g]] + 1] - a != end - b:
+            differs[g] = True
+            continue
+        if not ready[g]:
+            sort_segment(codes, a, a + end - b)
+            ready[g] = True
+        sort_segment(codes, b, end)
+        for j in range(end - b):
+            if codes[a + j] != codes[b + j]:
                 differs[g] = True
-                break
-            sort_segment(codes, b, b_end)
-            for j in range(size):
-                if codes[a + j] != codes[b + j]:
-                    differs[g] = True
-            if differs[g]:
                 break

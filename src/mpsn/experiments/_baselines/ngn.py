@@ -1,0 +1,152 @@
+"""Local natural graph networks."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import GCNConv
+
+from mpsn.complexes._sparse import ranges
+from mpsn.complexes.complex import Complex
+from mpsn.nn._checks import activation, cochains
+from mpsn.nn.conv._mlp import RowNorm
+from mpsn.nn.models import GINConfig
+from mpsn.nn.models._model import Model, features_of
+from mpsn.nn.readout import ComplexReadout
+
+
+class Neighborhoods(NamedTuple):
+    """The neighborhoods of vertices and of edges of a graph, as graphs.
+
+    The neighborhood of vertex p is p and its neighbors; that of an edge, from p to q or from p to
+    itself, is the graph on the neighborhoods of both ends.
+
+    Attributes:
+        center: The vertex p of each row (p, w), for w in the neighborhood of p.
+        member: Its vertex w.
+        sent: For each row (p, q, w), w in the neighborhood of the edge, the row (p, w), or -1.
+        received: The row (q, w), or -1.
+        marks: Whether w is p, and whether it is q.
+        edge_index: The edges of all neighborhoods of edges, both ways, between rows (p, q, w).
+    """
+
+    center: Tensor
+    member: Tensor
+    sent: Tensor
+    received: Tensor
+    marks: Tensor
+    edge_index: Tensor
+
+    @classmethod
+    def of(cls, K: Complex) -> "Neighborhoods":
+        """Find them, by sorting."""
+        n, ends = K.num_nodes, K.incidence(1).table.T
+        loops = torch.arange(n, device=K.device).expand(2, n)
+        pairs = torch.cat([ends, ends.flip(0), loops], dim=1)  # (2, pairs)
+        keys = (pairs[0] * n + pairs[1]).sort().values
+        center, member = keys // max(n, 1), keys % max(n, 1)
+        degree = torch.bincount(center, minlength=n)
+        ptr = degree.cumsum(0) - degree
+        edge = torch.arange(len(keys), device=K.device)
+        rows = []
+        for end in (center, member):
+            owner, at = ranges(ptr[end], degree[end])
+            rows.append(edge[owner] * n + member[at])
+        in_edge = torch.unique(torch.cat(rows))  # (p, q, w) as position of (p, q), and w
+        e, w = in_edge // max(n, 1), in_edge % max(n, 1)
+        p, q = center[e], member[e]
+        owner, at = ranges(ptr[w], degree[w])
+        target = _position(in_edge, e[owner] * n + member[at])
+        inside = (target >= 0) & (target != owner)
+        return cls(
+            center,
+            member,
+            _position(keys, p * n + w),
+            _position(keys, q * n + w),
+            torch.stack([w == p, w == q], dim=1),
+            torch.stack([owner, target])[:, inside],
+        )
+
+
+class Layer(torch.nn.Module):
+    """Messages from p to q computed by GCN on the neighborhood of the edge."""
+
+    def __init__(self, in_channels: int, out_channels: int, config: GINConfig) -> None:
+        super().__init__()
+        self.first = GCNConv(in_channels + 2, out_channels)
+        self.second = GCNConv(out_channels, out_channels)
+        self.norm = RowNorm(out_channels) if config.norm else torch.nn.Identity()
+        self.act = activation(config.act)
+
+    def forward(self, h: Tensor, near: Neighborhoods) -> Tensor:
+        """Return features of the rows (p, w)."""
+        sent = torch.where((near.sent >= 0)[:, None], h[near.sent], 0)
+        rows = torch.cat([sent, near.marks.to(h.dtype)], dim=1)
+        rows = self.second(self.act(self.first(rows, near.edge_index)), near.edge_index)
+        kept = near.received >= 0
+        out = rows.new_zeros((len(h), rows.shape[1]))
+        return self.act(self.norm(out.index_add(0, near.received[kept], rows[kept])))
+
+
+class NGN(Model):
+    r"""The local natural graph network with a GCN as message, GCN² (de Haan et al. 2020).
+
+    Each vertex p has features v_p on the vertices of its neighborhood G_p. For the message from p
+    to q they are extended by zero to the neighborhood of the edge, p and q are marked, a graph
+    network is applied there, and the result is restricted to G_q (equation 3 and figure 7):
+
+    .. math:: v'_q = \sigma\Bigl(\sum_{p \to q} \mathrm{GCN}_{G_{pq}}(v_p)\big|_{G_q}\Bigr)
+
+    where p is also q itself. A neighborhood is a vertex with its neighbors, GCN has two layers.
+    In the end, features are summed over each neighborhood.
+
+    Args:
+        config: The settings of GIN; ``train_eps`` is not used.
+
+    Shapes:
+        As :class:`mpsn.nn.models.GIN`, for features (n_0, F).
+
+    Example:
+        >>> from mpsn.experiments._baselines import BASELINES
+        >>> K = mpsn.clique_complex(nx.karate_club_graph()).replace(x=[torch.ones(34, 1)])
+        >>> BASELINES["ngn"](mpsn.nn.models.GINConfig())(K).shape
+        torch.Size([1, 16])
+    """
+
+    def __init__(self, config: GINConfig) -> None:
+        super().__init__(config)
+        self.in_channels, self.max_dim = config.in_channels, 0
+        widths = [config.in_channels] + [config.hidden] * config.layers
+        self.layers = torch.nn.ModuleList(Layer(*ends, config) for ends in pairwise(widths))
+        self.readout = ComplexReadout(
+            config.hidden * (config.layers if config.jump else 1),
+            2 * config.hidden,
+            config.out_channels,
+            dims=(0,),
+            reduce=config.readout,
+            act=config.act,
+            bias=not config.jump,
+            dropout=config.dropout,
+        )
+
+    def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
+        """Return one row per complex."""
+        like = self.readout.last.weight
+        (x,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, like)
+        near = Neighborhoods.of(K)
+        h, outs = x[near.member], []
+        for layer in self.layers:
+            h = layer(h, near)
+            outs.append(h)
+        h = torch.cat(outs, dim=1) if self.config.jump else h
+        total = h.new_zeros((len(x), h.shape[1])).index_add(0, near.center, h)
+        out: Tensor = self.readout(K, [total])
+        return out
+
+
+def _position(keys: Tensor, wanted: Tensor) -> Tensor:
+    """Return where the wanted numbers are among ascending keys, or -1."""
+    at = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
+    return torch.where(keys[at] == wanted, at, -1)

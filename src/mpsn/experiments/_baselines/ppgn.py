@@ -1,0 +1,52 @@
+"""Provably powerful graph networks."""
+
+import torch
+from torch import Tensor
+
+from mpsn.experiments._baselines._pairs import PairNetwork, on_pairs
+from mpsn.nn.conv._mlp import mlp
+from mpsn.nn.models import GINConfig
+
+
+class Block(torch.nn.Module):
+    r"""A block with one matrix product per feature (Maron et al. 2019, section 6, figure 2).
+
+    .. math:: X' = m_3\bigl(X \,\|\, m_1(X) \cdot m_2(X) / n\bigr)
+
+    m_1 and m_2 are perceptrons of two dense layers, m_3 of one, on the features of each pair. The
+    product is divided by the number of vertices, which keeps features of large graphs small.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, config: GINConfig) -> None:
+        super().__init__()
+        widths = [in_channels, out_channels, out_channels]
+        self.left = mlp(widths, config.act, config.norm)
+        self.right = mlp(widths, config.act, config.norm)
+        self.last = mlp([in_channels + out_channels, out_channels], config.act, config.norm)
+
+    def forward(self, h: Tensor, mask: Tensor) -> Tensor:
+        """Return features of all pairs in the mask, zero outside."""
+        n = mask.any(2).sum(1).clamp(min=1)[:, None, None, None]
+        left, right = (on_pairs(m, h, mask).movedim(3, 1) for m in (self.left, self.right))
+        product = (left @ right / n).movedim(1, 3)  # (B, n, n, F)
+        return on_pairs(self.last, torch.cat([h, product], dim=-1), mask)
+
+
+class PPGN(PairNetwork):
+    """The provably powerful graph network (Maron et al. 2019), as powerful as 2-FWL and 3-WL.
+
+    Args:
+        config: The settings of GIN; ``train_eps`` is not used.
+
+    Shapes:
+        As :class:`mpsn.nn.models.GIN`, for features (n_0, F).
+
+    Example:
+        >>> from mpsn.experiments._baselines import BASELINES
+        >>> K = mpsn.clique_complex(nx.karate_club_graph()).replace(x=[torch.ones(34, 1)])
+        >>> BASELINES["ppgn"](mpsn.nn.models.GINConfig())(K).shape
+        torch.Size([1, 16])
+    """
+
+    def __init__(self, config: GINConfig) -> None:
+        super().__init__(config, Block)
