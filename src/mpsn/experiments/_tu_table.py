@@ -18,8 +18,17 @@ MODELS = {
     "sin": "SIN",
     "hierarchical": "SIN with pooling",
     "gin": "GIN",
+    "dcnn": "DCNN",
+    "dgcnn": "DGCNN",
+    "ign": "IGN",
+    "ppgn": "PPGN",
+    "ngn": "Natural GN",
+    "gsn": "GSN",
     "swl-kernel": "SWL kernel",
     "wl-kernel": "WL kernel",
+    "walk-kernel": "RWK",
+    "graphlet-kernel": "GK (k=3)",
+    "propagation-kernel": "PK",
 }
 # Table "Graph classification results" of the paper: PROTEINS, NCI1, IMDB-B, IMDB-M, RDT-B, RDT-M5K.
 QUOTED = {
