@@ -1,6 +1,6 @@
 """Graph kernels with support vector machines, on the folds of a TU set."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -56,8 +56,7 @@ def kernel_runs(
     """
     curves: list[dict[str, list[float]]] = [{"val": [], "test": []} for _ in which]
     y = data.y.numpy()
-    for rounds in config.rounds:
-        kernel = gram(config.test, data.complexes, rounds, data.labeled)
+    for kernel in grams(config.test, data.complexes, config.rounds, data.labeled):
         for fold, curve in zip(which, curves, strict=True):
             train, test = folds.train[fold].numpy(), folds.test[fold].numpy()
             part = stratify(strata(data.y[folds.train[fold]]), config.parts).numpy()
@@ -72,40 +71,40 @@ def kernel_runs(
     return [{**curve, "val_test": curve["test"]} for curve in curves]
 
 
-def gram(test: Kernel, data: ComplexDataset[Any], rounds: int, labeled: bool) -> Array:
-    """Return the kernel of all pairs of graphs, (graphs, graphs), with ones on the diagonal.
+def grams(
+    test: Kernel, data: ComplexDataset[Any], rounds: Sequence[int], labeled: bool
+) -> Iterator[Array]:
+    """Yield the kernel of all pairs of graphs, (graphs, graphs), for each number of rounds.
 
-    Colors that only test graphs have change no product of theirs with other graphs. A graph that
-    has nothing to count, such as graphlets of fewer than three vertices, has a row of zeros.
+    It has ones on the diagonal. Colors that only test graphs have change no product of theirs with
+    other graphs. A graph without anything to count, as graphlets on two vertices, has zeros only.
     """
-    counts = _counts(test, data, rounds, labeled).astype(np.float64)
-    products = (counts @ counts.T).toarray()
-    length = np.sqrt(products.diagonal())
-    length[length == 0] = 1
-    cosine: Array = products / (length[:, None] * length)
-    return cosine
+    count = _counter(test, data, labeled)
+    for many in rounds:
+        counts = count(many).astype(np.float64)
+        products = (counts @ counts.T).toarray()
+        length = np.sqrt(products.diagonal())
+        length[length == 0] = 1
+        yield products / (length[:, None] * length)
 
 
-def _counts(test: Kernel, data: ComplexDataset[Any], rounds: int, labeled: bool) -> Any:
+def _counter(test: Kernel, data: ComplexDataset[Any], labeled: bool) -> Callable[[int], Any]:
+    """Return the function from a number of rounds to counts, (graphs, F) as scipy CSR."""
     from mpsn.wl import SWLKernel, WLKernel
 
     K = data.union
-    if test in ("wl", "swl"):
-        graphs = [Graph(one.simplices(1).T, one.num_nodes, one.x[0]) for one in data]
-        counter: Any = (
-            WLKernel(rounds, "features" if labeled else "uniform")
-            if test == "wl"
-            else SWLKernel(rounds, 2, initial="features" if labeled else "dimension")
-        )
-        return counter.fit_transform(graphs)
     if test == "graphlet":
-        return graphlets(K)
+        return lambda rounds: graphlets(K)
     if test == "propagation":
-        return propagation(K, K.x[0], rounds)
-    labels = np.zeros(K.num_nodes, np.int64)
-    if labeled:
-        labels = np.unique(K.x[0].numpy(), axis=0, return_inverse=True)[1]
-    return walks(K, labels, rounds)
+        return lambda steps: propagation(K, K.x[0], steps)
+    if test == "walk":
+        none = np.zeros(K.num_nodes, np.int64)
+        labels = np.unique(K.x[0], axis=0, return_inverse=True)[1] if labeled else none
+        return lambda steps: walks(K, labels, steps)
+    graphs = [Graph(one.simplices(1).T, one.num_nodes, one.x[0]) for one in data]
+    kind: Any = WLKernel if test == "wl" else SWLKernel  # up to triangles
+    initial = "features" if labeled else "uniform" if test == "wl" else "dimension"
+    return lambda rounds: kind(rounds, initial=initial).fit_transform(graphs)
 
 
 def _score(kernel: Array, y: Array, train: Array, test: Array, cost: float) -> float:
