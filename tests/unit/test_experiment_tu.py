@@ -11,19 +11,20 @@ import pytest
 import torch
 from scipy.stats import ttest_rel
 
-from mpsn.complexes._graphs import as_graph
+import mpsn
 from mpsn.datasets._tu import SETS
 from mpsn.errors import FileError, MPSNError
 from mpsn.experiments import _tu as tu
-from mpsn.experiments import _tu_table as tu_table
+from mpsn.experiments._baselines import BASELINES
 from mpsn.experiments._engine import run
 from mpsn.experiments._experiment import DataSets, Job, Record, Resources, Run
 from mpsn.experiments._reproduce import reproduce
 from mpsn.experiments._rows import rows as load_rows
 from mpsn.experiments._store import remaining
-from mpsn.experiments._tu import EXPERIMENT, TUConfig
-from mpsn.experiments._tu_kernels import KernelConfig, gram
+from mpsn.experiments._tu import EXPERIMENT, BaselineConfig, TUConfig
+from mpsn.experiments._tu_kernels import KernelConfig, grams
 from mpsn.experiments._tu_table import (
+    MODELS,
     QUOTED,
     Score,
     at_the_end,
@@ -56,6 +57,7 @@ SMALL = TUConfig(
     folds=2,
 )
 KERNEL = TUConfig("REDDIT-MULTI-5K", kernel=KernelConfig("swl", (1, 2), (1.0, 10.0), 2), folds=2)
+DGCNN = replace(SMALL, sin=None, gin=BaselineConfig(network="dgcnn", hidden=4, layers=1))
 
 
 @pytest.fixture(autouse=True)
@@ -95,10 +97,17 @@ def test_configs_are_those_of_the_paper():
         assert row.startswith(f"{config.dataset.lower()}-{config.model}")
         assert config.folds == 10
         if config.train is None:
-            assert config.kernel == KernelConfig(config.model.removesuffix("-kernel"))
+            rounds = {"walk-kernel": (5,), "graphlet-kernel": (0,)}.get(config.model, range(6))
+            assert config.kernel == KernelConfig(
+                config.model.removesuffix("-kernel"), tuple(rounds)
+            )
             continue
         batch, lr, every, decay, width, dropout, position, layers = PAPER[config.dataset]
         net = config.sin or config.gin
+        if config.model in BASELINES:  # with learning rates of their own
+            assert (config.train.epochs, config.train.batch_size) == (200, batch)
+            assert net.dropout == dropout
+            continue
         assert config.train == Settings(200, batch, lr, every, decay)
         assert (net.hidden, net.dropout, net.layers) == (width, dropout, layers)
         reddit = "REDDIT" in config.dataset
@@ -111,8 +120,14 @@ def test_configs_are_those_of_the_paper():
             assert net.dropout_position == position
             assert net.readout_dims == ((0, 1, 2) if row.endswith("-sum") else (0, 2))
     kinds = {(config.dataset, config.model) for config in found.values()}
-    assert len(kinds) == 24 + 1  # SIN with pooling on PROTEINS, with the settings of SIN
-    assert len(found) == 27
+    sets = {model: {dataset for dataset, other in kinds if other == model} for _, model in kinds}
+    assert sets.keys() <= MODELS.keys()
+    assert all(sets[model] == SETS.keys() for model in ("sin", "gin", "swl-kernel", "wl-kernel"))
+    published = {"PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI"}
+    assert all(sets[model] >= published for model in BASELINES)
+    assert all(sets[f"{name}-kernel"] == published for name in ("walk", "graphlet", "propagation"))
+    assert sets["hierarchical"] == {"PROTEINS"}  # with the settings of SIN
+    assert len(found) == len(kinds) + 2  # readouts on REDDIT-BINARY
 
 
 def test_bad_configs_are_refused():
@@ -125,6 +140,10 @@ def test_bad_configs_are_refused():
     with pytest.raises(ConfigError, match="from 1 to 10 folds, got 11"):
         replace(SMALL, folds=11)
     assert replace(SMALL, dataset="MUTAG").dataset == "MUTAG"
+    with pytest.raises(ConfigError, match=r"among dcnn, dgcnn.*got 'gcnn'. Did you mean"):
+        BaselineConfig(network="gcnn")
+    with pytest.raises(ConfigError, match=r"rounds = \[0\] for graphlets, got \[1, 2\]"):
+        KernelConfig("graphlet", (1, 2))
     with pytest.raises(ConfigError, match="the name of a data set"):
         replace(SMALL, dataset="../MUTAG")
     with pytest.raises(ConfigError, match=r"got width; The settings are .*hidden"):
@@ -162,10 +181,10 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
     assert len(seen["splits"]) == 4
 
 
-@pytest.mark.parametrize("config", [SMALL, KERNEL], ids=["sin", "kernel"])
+@pytest.mark.parametrize("config", [SMALL, KERNEL, DGCNN], ids=lambda config: config.model)
 def test_the_same_job_gives_the_same_runs(data, config):
     jobs = EXPERIMENT.jobs("row", config, (1,))
-    assert [job.folds for job in jobs] == ([(0,), (1,)] if config.kernel else [(0, 1)])
+    assert [job.folds for job in jobs] == ([(0, 1)] if config.sin else [(0,), (1,)])
     job = replace(jobs[0], folds=(0, 1))
     torch.manual_seed(5)
     ticks = []
@@ -177,6 +196,7 @@ def test_the_same_job_gives_the_same_runs(data, config):
     assert run != replace(other, fold=0)
     lengths = {len(curve) for curve in run.curve.values()}
     assert lengths == {3 if config.train else 4}
+    assert all(len(run.curve[name]) == n for name, n in EXPERIMENT.measured(job).curves.items())
     at = run.curve["val"].index(max(run.curve["val"]))
     assert run.metrics["honest"] == run.curve["val_test"][at]
 
@@ -325,6 +345,11 @@ def test_quoted_rows_are_whole():
     assert sum(bool(quoted(method, "NCI1")) for method in QUOTED) == 12
 
 
+def gram(kernel, data, rounds, labeled):
+    (found,) = grams(kernel, data, [rounds], labeled)
+    return found
+
+
 def test_the_wl_kernel_is_that_of_networkx():
     graphs = [nx.gnp_random_graph(8, 0.4, seed=i) for i in range(6)]
 
@@ -341,14 +366,34 @@ def test_the_wl_kernel_is_that_of_networkx():
     counts = [colors(graph) for graph in graphs]
     dot = np.array([[sum(a[c] * b[c] for c in a) for b in counts] for a in counts], float)
     length = np.sqrt(dot.diagonal())
-    ours = gram("wl", [as_graph(graph) for graph in graphs], 3, labeled=False)
+    ours = gram("wl", mpsn.clique_complexes(graphs), 3, labeled=False)
     assert ours == pytest.approx(dot / np.outer(length, length))
 
 
 def test_the_swl_kernel_sees_triangles():
-    graphs = [as_graph(g) for g in (nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2))]
+    graphs = mpsn.clique_complexes(
+        [nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)], max_dim=2
+    )
     assert gram("wl", graphs, 3, labeled=False)[0, 1] == pytest.approx(1)
+    assert gram("walk", graphs, 3, labeled=False)[0, 1] == pytest.approx(1)
     assert gram("swl", graphs, 3, labeled=False)[0, 1] < 0.9
+    assert gram("graphlet", graphs, 0, labeled=False)[0, 1] < 0.9
+
+
+@pytest.mark.parametrize("kernel", ["wl", "swl", "walk", "propagation"])
+def test_kernels_read_labels(kernel):
+    x = torch.eye(2)[[0, 0, 0, 1]]
+    edges = mpsn.clique_complexes([nx.path_graph(2)] * 2, max_dim=2).union.replace(x=[x])
+    found = gram(kernel, mpsn.ComplexDataset(edges), 1, labeled=True)
+    assert found.diagonal().tolist() == pytest.approx([1, 1])
+    assert found[0, 1] < 0.8
+    if kernel != "propagation":  # which has nothing else to start from
+        assert gram(kernel, mpsn.ComplexDataset(edges), 1, labeled=False) == pytest.approx(1)
+
+
+def test_graphs_without_graphlets_have_no_similarity():
+    graphs = mpsn.clique_complexes([nx.path_graph(2), nx.path_graph(3)], max_dim=2)
+    assert gram("graphlet", graphs, 0, labeled=False).tolist() == [[0, 0], [0, 1]]
 
 
 def test_missing_data_is_said_and_broken_data_refused_before_any_training(data, monkeypatch):
@@ -397,8 +442,8 @@ def test_stratified_folds_are_told_from_given_ones(data):
 
 @pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")
 def test_the_quick_version_runs_on_real_data(tmp_path):
-    rows = [f"proteins-{model}" for model in tu_table.MODELS]
-    result = reproduce("tu", models=rows, quick=True, seeds=1, out=tmp_path)
-    shown = [line[1] for line in result.table.rows]
-    assert {*tu_table.MODELS.values()} <= {*shown}
+    result = reproduce("tu", only=["PROTEINS"], quick=True, seeds=1, out=tmp_path)
+    models = {config.model for config in tu.select(["PROTEINS"], []).values()}
+    shown = {line[1] for line in result.table.rows}
+    assert {label for name, label in MODELS.items() if name in models} <= shown
     assert {Path(path).stem for path in result.figures} == {"tu_triangles", "tu_curves"}

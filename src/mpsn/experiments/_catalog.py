@@ -65,13 +65,14 @@ CATALOG = {
         """
     ),
     "tu": Entry(
-        """Classify the graphs of the TU data sets: SIN, GIN, and the SWL and WL kernels.
+        """Classify the graphs of the TU data sets: SIN, other networks, and kernels.
 
-        Models are sin, hierarchical (sin with pooling, on PROTEINS), gin, swl-kernel and
-        wl-kernel. Trains on ten folds, in one pass on a GPU if nothing is pooled, and prints two
-        accuracies: under the paper's protocol, which selects the epoch on the test folds, and under
-        an honest one. SIN and GIN have three seeds or --seeds, other models one. Data sets that
-        cannot be downloaded are left out and reported. See also `mpsn reproduce fair`.
+        Models are sin, hierarchical (sin with pooling, on PROTEINS) and gin; dcnn, dgcnn, gsn, ign,
+        ngn and ppgn; swl-kernel, wl-kernel, walk-kernel, graphlet-kernel and propagation-kernel.
+        Trains on ten folds, SIN and GIN in one pass on a GPU, and prints two accuracies: under the
+        paper's protocol, which selects the epoch on the test folds, and under an honest one. SIN
+        and GIN have three seeds or --seeds, other models one. Data sets that cannot be downloaded
+        are left out and reported. See also `mpsn reproduce fair`.
 
         Example: mpsn reproduce tu --dataset PROTEINS --model sin,gin --device cuda
         """,

@@ -41,7 +41,7 @@ def train_alone(
     order = torch.Generator().manual_seed(seed)
     adam = torch.optim.Adam(model.parameters(), settings.lr, fused=True)
     fixed = [
-        [(dataset.batch(index), y[index.to(y.device)]) for index in torch.split(part, 4 * size)]
+        [(dataset.batch(at), y[at.to(y.device)]) for at in torch.split(part, 4 * size) if len(at)]
         for part in held
     ]
     seen = torch.zeros(2, device=y.device, dtype=torch.float64)  # loss and hits of the epoch

@@ -1,25 +1,41 @@
-"""Graph classification on the TU sets: SIN, GIN, and the kernels of WL and SWL (section 6)."""
+"""Graph classification on the TU sets: SIN, other networks, and kernels (section 6)."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 from mpsn.datasets import TU, tu_folds
 from mpsn.datasets._folds import FOLDS, Folds, strata
 from mpsn.datasets._tu import SETS, TUDataset
 from mpsn.errors import FileError, did_you_mean
+from mpsn.experiments._baselines import BASELINES
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._rows import rows
 from mpsn.experiments._tu_kernels import KernelConfig, kernel_runs
 from mpsn.experiments._tu_table import MODELS, figures, measured, table
 from mpsn.experiments._tu_training import Curves, Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig, SINConfig
+from mpsn.nn.models._model import Model
 from mpsn.training._config import ConfigError
 from mpsn.training._splits import hold_out
 
-Model = Literal["sin", "agnostic", "hierarchical", "gin", "swl-kernel", "wl-kernel"]
+
+@dataclass(frozen=True)
+class BaselineConfig(GINConfig):
+    """Settings of another graph network: those of GIN that it reads."""
+
+    network: str = field(kw_only=True)
+    """Its name."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.network not in BASELINES:
+            raise ConfigError(
+                f"Expected a network among {', '.join(BASELINES)}, got {self.network!r:.40}."
+                f"{did_you_mean(self.network, BASELINES)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -31,12 +47,13 @@ class TUConfig:
     sin: SINConfig | HierarchicalConfig | None = None
     """Settings of SIN, or, with a ``ratio``, of Hierarchical; the widths of input and output are
     the data's."""
-    gin: GINConfig | None = None
-    """Settings of GIN; the widths of input and output are the data's."""
+    gin: GINConfig | BaselineConfig | None = None
+    """Settings of GIN, or, with a ``network``, of another graph network; the widths of input and
+    output are the data's."""
     kernel: KernelConfig | None = None
     """Settings of a kernel with a support vector machine."""
     train: Settings | None = None
-    """How to train SIN or GIN."""
+    """How to train a network."""
     folds: int = 10
     """How many of the ten folds to run."""
     whole: bool = True
@@ -54,10 +71,12 @@ class TUConfig:
             raise ConfigError(f"Expected from 1 to {FOLDS} folds, got {self.folds}.")
 
     @property
-    def model(self) -> Model:
-        """Which model it is."""
+    def model(self) -> str:
+        """Which model it is: one of :data:`MODELS`."""
         if self.kernel is not None:
-            return f"{self.kernel.test}-kernel"  # type: ignore[return-value]
+            return f"{self.kernel.test}-kernel"
+        if isinstance(self.gin, BaselineConfig):
+            return self.gin.network
         if isinstance(self.sin, HierarchicalConfig):
             return "hierarchical"
         if self.sin:
@@ -72,7 +91,8 @@ class TUConfig:
             sin=self.sin and replace(self.sin, hidden=16, layers=2),
             gin=self.gin and replace(self.gin, hidden=16, layers=2),
             train=self.train and replace(self.train, epochs=2),
-            kernel=self.kernel and replace(self.kernel, rounds=(1, 2), costs=(1.0,), parts=2),
+            kernel=self.kernel
+            and replace(self.kernel, rounds=self.kernel.rounds[:2], costs=(1.0,), parts=2),
         )
 
 
@@ -104,17 +124,16 @@ def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, TUConfig
 def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
     """Return the jobs of a row: networks of all folds in one pass, kernels one per fold.
 
-    SIN has one job per seed, as memory grows with the number of networks; other networks that are
-    trained side by side have one for all seeds. A network that pools is trained alone, so it is one
-    job per fold. On the Reddit sets, where a pass takes minutes, it is two jobs, so that a killed
-    run loses less. Only SIN, GIN and the structure-agnostic baseline have several seeds; in kernels
-    nothing is random.
+    SIN has one job per seed, as memory grows with the number of networks; GIN has one for all
+    seeds. Other networks are trained alone, so it is one job per fold. On the Reddit sets, where a
+    pass takes minutes, it is two jobs, so that a killed run loses less. Only SIN, GIN and the
+    structure-agnostic baseline have several seeds; in kernels nothing is random.
     """
+    side_by_side = config.model in ("sin", "gin", "agnostic")
     passes = [seeds[:1]]
-    if config.model in ("sin", "gin", "agnostic"):
+    if side_by_side:
         passes = [(seed,) for seed in seeds] if config.model == "sin" else [seeds]
-    alone = config.kernel or config.model == "hierarchical"
-    most = 1 if alone else FOLDS // 2 if config.dataset.startswith("REDDIT") else FOLDS
+    most = 1 if not side_by_side else FOLDS // 2 if config.dataset.startswith("REDDIT") else FOLDS
     folds = range(config.folds)
     parts = [tuple(folds[at : at + most]) for at in range(0, len(folds), most)]
     return [Job(row, config, config.dataset, some, part) for some in passes for part in parts]
@@ -186,12 +205,13 @@ def _train(job: Job, data: TUDataset, folds: Folds, resources: Resources) -> lis
     assert config.train is not None
     ends = data.num_features, max(data.num_classes, 1)
 
-    def build(_: int) -> SIN | GIN | Hierarchical:
+    def build(_: int) -> Model:
         if config.sin is not None:
             sin = replace(config.sin, in_channels=ends[0], out_channels=ends[1])
             return Hierarchical(sin) if isinstance(sin, HierarchicalConfig) else SIN(sin)
         assert config.gin is not None
-        return GIN(replace(config.gin, in_channels=ends[0], out_channels=ends[1]))
+        gin = replace(config.gin, in_channels=ends[0], out_channels=ends[1])
+        return BASELINES[gin.network](gin) if isinstance(gin, BaselineConfig) else GIN(gin)
 
     held, whole, seeds = [], [], []
     for seed in job.seeds:

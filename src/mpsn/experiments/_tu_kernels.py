@@ -1,31 +1,42 @@
-"""Kernels of the WL and SWL tests with support vector machines, on the folds of a TU set."""
+"""Graph kernels with support vector machines, on the folds of a TU set."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpsn.complexes import ComplexDataset
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets._folds import Folds, strata, stratify
 from mpsn.datasets._tu import TUDataset
+from mpsn.experiments._graph_kernels import graphlets, propagation, walks
+from mpsn.training._config import ConfigError
 
 Array = NDArray[Any]
+Kernel = Literal["wl", "swl", "propagation", "walk", "graphlet"]
 
 
 @dataclass(frozen=True)
 class KernelConfig:
     """Settings of a kernel with a support vector machine."""
 
-    test: Literal["wl", "swl"]
-    """Which colors to count: those of vertices (WL), or of simplices up to triangles (SWL)."""
+    test: Kernel
+    """What to count: colors of vertices (WL), or of simplices up to triangles (SWL); bins of
+    diffusing labels (propagation); walks by their sequences of labels (walk); or induced subgraphs
+    on three vertices (graphlet)."""
     rounds: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
-    """Numbers of rounds to select from."""
+    """Numbers of rounds to select from: of refinement or diffusion, or steps of the walks at most;
+    for graphlets, which have none, (0,)."""
     costs: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
     """Values of C, the cost of errors, to select from."""
     parts: int = 3
     """Number of parts of the cross-validation inside the training part of a fold."""
+
+    def __post_init__(self) -> None:
+        if self.test == "graphlet" and self.rounds != (0,):
+            raise ConfigError(f"Expected rounds = [0] for graphlets, got {[*self.rounds]}.")
 
 
 def kernel_runs(
@@ -37,16 +48,15 @@ def kernel_runs(
 ) -> list[dict[str, list[float]]]:
     """Fit a machine for every number of rounds and cost, on every fold asked for.
 
-    The kernel is the cosine between two graphs' counts of colors over all rounds. Vertices start
-    with their labels, if the set has any. Accuracies over all pairs (rounds, cost): ``val``, by
-    cross-validation inside the training part, ``test``, and ``val_test``, equal to ``test``: the
-    selected machine is fitted to the whole training part again.
+    The kernel is the cosine between two graphs' counts over all rounds. Vertices start with their
+    labels, if the set has any; without, only diffusion uses the features of the set. Accuracies
+    over all pairs (rounds, cost): ``val``, by cross-validation inside the training part, ``test``,
+    and ``val_test``, equal to ``test``: the selected machine is fitted to the whole training part
+    again.
     """
     curves: list[dict[str, list[float]]] = [{"val": [], "test": []} for _ in which]
     y = data.y.numpy()
-    graphs = [Graph(K.simplices(1).T, K.num_nodes, K.x[0]) for K in data.complexes]
-    for rounds in config.rounds:
-        kernel = gram(config.test, graphs, rounds, data.labeled)
+    for kernel in grams(config.test, data.complexes, config.rounds, data.labeled):
         for fold, curve in zip(which, curves, strict=True):
             train, test = folds.train[fold].numpy(), folds.test[fold].numpy()
             part = stratify(strata(data.y[folds.train[fold]]), config.parts).numpy()
@@ -61,22 +71,40 @@ def kernel_runs(
     return [{**curve, "val_test": curve["test"]} for curve in curves]
 
 
-def gram(test: Literal["wl", "swl"], graphs: Sequence[Graph], rounds: int, labeled: bool) -> Array:
-    """Return the kernel of all pairs of graphs, (graphs, graphs), with ones on the diagonal.
+def grams(
+    test: Kernel, data: ComplexDataset[Any], rounds: Sequence[int], labeled: bool
+) -> Iterator[Array]:
+    """Yield the kernel of all pairs of graphs, (graphs, graphs), for each number of rounds.
 
-    Colors that only test graphs have change no product of theirs with other graphs.
+    It has ones on the diagonal. Colors that only test graphs have change no product of theirs with
+    other graphs. A graph without anything to count, as graphlets on two vertices, has zeros only.
     """
+    count = _counter(test, data, labeled)
+    for many in rounds:
+        counts = count(many).astype(np.float64)
+        products = (counts @ counts.T).toarray()
+        length = np.sqrt(products.diagonal())
+        length[length == 0] = 1
+        yield products / (length[:, None] * length)
+
+
+def _counter(test: Kernel, data: ComplexDataset[Any], labeled: bool) -> Callable[[int], Any]:
+    """Return the function from a number of rounds to counts, (graphs, F) as scipy CSR."""
     from mpsn.wl import SWLKernel, WLKernel
 
-    if test == "wl":
-        counter: Any = WLKernel(rounds, "features" if labeled else "uniform")
-    else:
-        counter = SWLKernel(rounds, 2, initial="features" if labeled else "dimension")
-    counts = counter.fit_transform(graphs).astype(np.float64)
-    products = (counts @ counts.T).toarray()
-    length = np.sqrt(products.diagonal())
-    cosine: Array = products / (length[:, None] * length)
-    return cosine
+    K = data.union
+    if test == "graphlet":
+        return lambda rounds: graphlets(K)
+    if test == "propagation":
+        return lambda steps: propagation(K, K.x[0], steps)
+    if test == "walk":
+        none = np.zeros(K.num_nodes, np.int64)
+        labels = np.unique(K.x[0], axis=0, return_inverse=True)[1] if labeled else none
+        return lambda steps: walks(K, labels, steps)
+    graphs = [Graph(one.simplices(1).T, one.num_nodes, one.x[0]) for one in data]
+    kind: Any = WLKernel if test == "wl" else SWLKernel  # up to triangles
+    initial = "features" if labeled else "uniform" if test == "wl" else "dimension"
+    return lambda rounds: kind(rounds, initial=initial).fit_transform(graphs)
 
 
 def _score(kernel: Array, y: Array, train: Array, test: Array, cost: float) -> float:

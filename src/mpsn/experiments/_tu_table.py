@@ -20,8 +20,17 @@ MODELS = {
     "sin": "SIN",
     "hierarchical": "SIN with pooling",
     "gin": "GIN",
+    "dcnn": "DCNN",
+    "dgcnn": "DGCNN",
+    "ign": "IGN",
+    "ppgn": "PPGN",
+    "ngn": "Natural GN",
+    "gsn": "GSN",
     "swl-kernel": "SWL kernel",
     "wl-kernel": "WL kernel",
+    "walk-kernel": "RWK",
+    "graphlet-kernel": "GK (k=3)",
+    "propagation-kernel": "PK",
 }
 # Table "Graph classification results" of the paper: PROTEINS, NCI1, IMDB-B, IMDB-M, RDT-B, RDT-M5K.
 QUOTED = {
@@ -248,12 +257,13 @@ def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
 
     datasets = sorted({dataset for dataset, _ in best}, key=lambda name: SETS[name].triangles[0])
     figure, ax = plt.subplots(figsize=(2 + 1.5 * len(datasets), 4.5))
-    for i, (model, label) in enumerate(MODELS.items()):
-        some = [row for row in best.values() if row.model == model]
-        if some:
-            x = [datasets.index(row.dataset) + 0.12 * (i - 1.5) for row in some]  # side by side
-            y, spread = zip(*(row.honest[:2] for row in some), strict=True)
-            ax.errorbar(x, y, spread, fmt="o", capsize=3, label=label)
+    models = [name for name in MODELS if any(row.model == name for row in best.values())]
+    for i, name in enumerate(models):
+        some = [row for row in best.values() if row.model == name]
+        beside = 0.6 * ((i + 0.5) / len(models) - 0.5)
+        x = [datasets.index(row.dataset) + beside for row in some]
+        y, spread = zip(*(row.honest[:2] for row in some), strict=True)
+        ax.errorbar(x, y, spread, fmt="o", ms=4, capsize=2, label=MODELS[name])
     theirs = [float(quoted("SIN", dataset).split("±")[0]) for dataset in datasets]
     at = np.arange(len(datasets))
     ax.hlines(theirs, at - 0.3, at + 0.3, "k", label="SIN in the paper (its protocol)")

@@ -15,7 +15,8 @@ from mpsn.errors import MPSNError
 from mpsn.experiments._one_by_one import train_alone
 from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches, score
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
-from mpsn.nn.models import CIN, GIN, SIN, Hierarchical
+from mpsn.nn.models import CIN, GIN
+from mpsn.nn.models._model import Model
 from mpsn.training._capture import Capture
 from mpsn.training._device import one_thread, seeded
 from mpsn.training._loop import fit
@@ -70,7 +71,7 @@ class Trained(NamedTuple):
     accuracy on no complexes is nan.
     """
 
-    model: CIN | GIN | Hierarchical
+    model: Model
     curve: dict[str, list[float]]
 
 
@@ -78,7 +79,7 @@ def train_folds(
     dataset: ComplexDataset,
     y: Tensor,
     splits: Sequence[Split],
-    build: Callable[[int], SIN | GIN | Hierarchical],
+    build: Callable[[int], Model],
     settings: Settings,
     *,
     seeds: Sequence[int],
@@ -93,9 +94,9 @@ def train_folds(
 
     On a GPU all are trained as one wide model on one wide batch (``experiments/_wide``), in steps
     captured as CUDA graphs; on a CPU one after another in one thread, without any padding. Models
-    that pool are trained one after another, since their batches change in shape. On a CPU
-    the same call gives the same curves, bit for bit, whatever the number of threads; on a GPU the
-    order of sums varies.
+    other than CIN, SIN and GIN are trained one after another, on batches that change in shape. On a
+    CPU the same call gives the same curves, bit for bit, whatever the number of threads; on a GPU
+    the order of sums varies.
 
     Args:
         dataset: The complexes, with features.
@@ -120,7 +121,7 @@ def train_folds(
         with seeded(seed, device):
             models.append(build(i))
     dataset = dataset.to(device)
-    if isinstance(models[0], Hierarchical):
+    if not isinstance(models[0], CIN | GIN):
         if pauses:
             raise MPSNError("Expected sin or gin to watch, got a model that is trained alone.")
         alone = []
@@ -174,7 +175,7 @@ class _Pass:
         data: WideData,
         y: Tensor,
         splits: Sequence[Split],
-        models: Sequence[SIN | GIN],
+        models: Sequence[Model],
         seeds: Sequence[int],
         settings: Settings,
         capture: Capture,

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from mpsn.experiments._baselines.dcnn import DCNN
+from mpsn.experiments._baselines.dgcnn import DGCNN
 from mpsn.experiments._baselines.gsn import GSN
 from mpsn.experiments._baselines.ign import IGN
 from mpsn.experiments._baselines.ngn import NGN
@@ -11,6 +13,8 @@ from mpsn.nn.models._model import Model
 from mpsn.training._config import ConfigError
 
 BASELINES: dict[str, Callable[[GINConfig], Model]] = {
+    "dcnn": DCNN,
+    "dgcnn": DGCNN,
     "gsn": GSN,
     "ign": IGN,
     "ngn": NGN,
