@@ -164,6 +164,7 @@ def fit(
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
     from mpsn.estimators._progress import forget
+    from mpsn.training._distributed import rank
 
     check_writable(out, what="a model")
     found = read_collection(
@@ -191,6 +192,8 @@ def fit(
     folds = cross_validate(model, graphs, y, cv) if cv else {}
     model.set_params(verbose=sys.stderr.isatty())
     model.fit(graphs, y, tasks=found.targets, resume=out)
+    if rank():
+        return
     model.save(out)
     if model.interrupted_:
         print("run the same command again to go on", file=sys.stderr)

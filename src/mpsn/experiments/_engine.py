@@ -24,6 +24,7 @@ from mpsn.experiments._store import Store, remaining
 from mpsn.experiments._worker import start
 from mpsn.training._config import ConfigError
 from mpsn.training._device import pick_device
+from mpsn.training._distributed import agree, check_same, rank, world_size
 
 
 class Outcome(NamedTuple):
@@ -60,16 +61,23 @@ def run(
         processes: Number of jobs to run at a time; each process reads the data for itself.
     """
     where = pick_device(device)
+    if world_size() > 1 and (processes > 1 or not experiment.parallel):
+        raise MPSNError(
+            f"Expected one process, or tu, zinc, molhiv or moleculenet with --jobs 1, got "
+            f"{experiment.name} with --jobs {processes} in {world_size()} processes; start it "
+            f"without torchrun or srun."
+        )
     data = data if isinstance(data, DataSets) else DataSets(experiment, data)
     store = Store(out, experiment.config, experiment.check)
     jobs = _jobs(experiment, configs, seeds, only)
-    done = store.of(jobs)
+    done = agree(lambda: store.of(jobs))
     left = [rest for job in jobs if (rest := remaining(job, done))]
     resumed = len(jobs) - len(left)
     for job in left:
         check_writable(store.path(job), what="records", parents=True)
     missing = _read(data, left)
     left = [job for job in left if experiment.source(job) not in missing]
+    check_same([str(job) for job in left], "data sets")
     if missing and (only or not (done or left)):
         raise MPSNError(next(iter(missing.values())))
     total = sum(experiment.steps(job) for job in left)
@@ -83,7 +91,7 @@ def run(
                 perform(experiment, job, Resources(where, data.of(job), bar.update), store)
         else:
             _in_processes(experiment, left, (device, data.folder, out), processes, bar)
-    return Outcome(store.of(jobs), list(missing.values()))
+    return Outcome(agree(lambda: store.of(jobs)), list(missing.values()))
 
 
 def _jobs(
@@ -122,7 +130,8 @@ def perform(experiment: Experiment, job: Job, resources: Resources, store: Store
     runs = experiment.work(job, resources)
     seconds = time.perf_counter() - began
     memory = torch.cuda.max_memory_allocated(device) if cuda else peak_memory()
-    store.write(Record(job, runs, seconds, memory, environment(device), time.time()))
+    if rank() == 0:
+        store.write(Record(job, runs, seconds, memory, environment(device), time.time()))
 
 
 def peak_memory() -> int:
@@ -148,6 +157,7 @@ def environment(device: torch.device) -> dict[str, str]:
         "device": torch.cuda.get_device_name(device) if cuda else "cpu",
         "cores": str(os.cpu_count()),
         "threads": str(torch.get_num_threads()),
+        "processes": str(world_size()),
     }
 
 

@@ -222,4 +222,5 @@ EXPERIMENT = Experiment(
     seeds=1,
     select=select,
     measured=measured,
+    parallel=True,
 )

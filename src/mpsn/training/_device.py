@@ -1,5 +1,6 @@
 """Where to compute, and what random numbers to draw there."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,16 +12,23 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from mpsn.errors import MPSNError
+from mpsn.training._distributed import world_size
+from mpsn.training._launch import find_place
 
 _SEEDING = threading.RLock()
 
 
 def pick_device(name: str | torch.device = "auto") -> torch.device:
-    """Return a device that works; ``"auto"`` is the GPU if there is one, else the CPU."""
+    """Return a device that works; ``"auto"`` is the GPU if there is one, else the CPU.
+
+    Of the GPUs of a machine, each process that trains the same model gets its own.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
+        if device == torch.device("cuda") and world_size() > 1:
+            device = torch.device("cuda", find_place(os.environ).local % torch.cuda.device_count())
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError) as error:
         reason = f" ({str(error).splitlines()[0]})" if str(name).startswith("cuda") else ""
