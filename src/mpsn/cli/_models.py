@@ -149,8 +149,9 @@ def fit(
     given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
     if cell_labels is not None:
         whole = {"labels": labels, "smiles": smiles, "kernel": kernel is not None, "cv": cv}
-        whole |= {"unsafe_pickle": unsafe_pickle}
-        refuse("--cells", "only models of whole graphs take it", **whole)
+        refuse(
+            "--cells", "only models of whole graphs take it", unsafe_pickle=unsafe_pickle, **whole
+        )
         rest: dict[str, Any] = {"hidden": hidden, **given}
         rest |= {"lift": lift or "cliques", "max_ring": max_ring or 6, "device": device}
         rest |= {"max_dim": max_dim, "oriented": oriented, "class_weight": class_weight}
@@ -164,9 +165,9 @@ def fit(
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
     from mpsn.estimators._progress import forget
-    from mpsn.training._distributed import rank
+    from mpsn.training._distributed import agree, rank
 
-    check_writable(out, what="a model")
+    agree(lambda: check_writable(out, what="a model"))
     found = read_collection(
         data, target=target, labels=labels, smiles=smiles, unsafe_pickle=unsafe_pickle
     )

@@ -73,8 +73,7 @@ def run(
     done = agree(lambda: store.of(jobs))
     left = [rest for job in jobs if (rest := remaining(job, done))]
     resumed = len(jobs) - len(left)
-    for job in left:
-        check_writable(store.path(job), what="records", parents=True)
+    agree(lambda: [check_writable(store.path(job), what="records", parents=True) for job in left])
     missing = _read(data, left)
     left = [job for job in left if experiment.source(job) not in missing]
     check_same([str(job) for job in left], "data sets")

@@ -234,11 +234,12 @@ class _Norm(torch.autograd.Function):
         eps: float,
     ) -> Tensor:
         width = x.shape[1]
-        every = x.new_zeros(world_size(), 1 + 2 * width)
+        every = weight.new_zeros(world_size(), 1 + 2 * width)
         if len(x):
-            mean = x.mean(0)  # torch.var_mean is ten times slower
-            squares = (x - mean).square().sum(0)
-            every[rank()] = torch.cat([x.new_full((1,), len(x)), mean, squares])
+            wide = x.to(weight.dtype)  # sums of half precision would be far off
+            mean = wide.mean(0)  # torch.var_mean is ten times slower
+            squares = (wide - mean).square().sum(0)
+            every[rank()] = torch.cat([weight.new_full((1,), len(x)), mean, squares])
         n, means, parts = torch.split(all_sum(every), [1, width, width], 1)  # of each process
         many = n.sum()
         old_mean, old_var, steps = running
@@ -254,9 +255,9 @@ class _Norm(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, mean, inverse, many = ctx.saved_tensors
-        centered = x - mean
+        grad, centered = grad.to(mean.dtype), x - mean
         biases, weights = grad.sum(0), (grad * centered).sum(0) * inverse
         share = (many > 1) / many.clamp(min=1)
         level, slope = all_sum(torch.stack([biases, weights])) * share
         rows = torch.addcmul(grad - level, centered, inverse * slope, value=-1)
-        return rows.mul_(weight * inverse), weights, biases, None, None, None
+        return rows.mul_(weight * inverse).to(x.dtype), weights, biases, None, None, None

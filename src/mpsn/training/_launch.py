@@ -90,8 +90,13 @@ def joined() -> Iterator[None]:
             nowhere = quiet.enter_context(Path(os.devnull).open("w"))
             quiet.enter_context(redirect_stdout(nowhere))
             quiet.enter_context(redirect_stderr(nowhere))
+        whole = False
         try:
             yield
+            whole = True
+        except SystemExit as done:
+            whole = not done.code
+            raise
         except MPSNError as error:
             key = hashlib.sha256(str(error).encode()).hexdigest()
             try:
@@ -101,4 +106,6 @@ def joined() -> Iterator[None]:
             if again:
                 raise SystemExit(2) from error
             raise
-    dist.destroy_process_group()
+        finally:
+            if whole:  # else it might wait for one that is gone
+                dist.destroy_process_group()
