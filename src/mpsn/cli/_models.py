@@ -149,9 +149,8 @@ def fit(
     given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
     if cell_labels is not None:
         whole = {"labels": labels, "smiles": smiles, "kernel": kernel is not None, "cv": cv}
-        refuse(
-            "--cells", "only models of whole graphs take it", unsafe_pickle=unsafe_pickle, **whole
-        )
+        whole |= {"unsafe_pickle": unsafe_pickle}
+        refuse("--cells", "only models of whole graphs take it", **whole)
         rest: dict[str, Any] = {"hidden": hidden, **given}
         rest |= {"lift": lift or "cliques", "max_ring": max_ring or 6, "device": device}
         rest |= {"max_dim": max_dim, "oriented": oriented, "class_weight": class_weight}
@@ -202,7 +201,6 @@ def fit(
         forget(out, model.members)
     read = _sizes(graphs)
     if as_json:
-        runs = model.histories_
         values: dict[str, Any] = {
             "model": str(out),
             "data": found.kind,
@@ -210,8 +208,8 @@ def fit(
             "graphs": len(graphs),
             "read": read,
             "features": model.features_.describe(),
-            "epochs": [len(run.train) for run in runs],
-            "validation_loss": [run.valid[run.best] for run in runs if run.valid],
+            "epochs": [len(run.train) for run in model.histories_],
+            "validation_loss": [run.valid[run.best] for run in model.histories_ if run.valid],
             "metric": model.targets_.metric,
             "held_out": model.scores_,
             "targets": model.task_scores_,

@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -73,7 +74,8 @@ def run(
     done = agree(lambda: store.of(jobs))
     left = [rest for job in jobs if (rest := remaining(job, done))]
     resumed = len(jobs) - len(left)
-    agree(lambda: [check_writable(store.path(job), what="records", parents=True) for job in left])
+    for job in left:
+        agree(partial(check_writable, store.path(job), what="records", parents=True))
     missing = _read(data, left)
     left = [job for job in left if experiment.source(job) not in missing]
     check_same([str(job) for job in left], "data sets")
