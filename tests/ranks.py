@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -77,15 +76,15 @@ def command(*words: str) -> None:
     main()
 
 
-def killed_command(*words: str) -> None:
-    """Run the command line; process 1 is killed after its second epoch."""
+def killed_command(kind: int, *words: str) -> None:
+    """Run the command line; process 1 gets a signal after its second epoch."""
     epochs, save = [], Progress.save
 
     def note(self: Progress, *args: Any) -> None:
         save(self, *args)
         epochs.append(0)
         if len(epochs) == 2 and rank() == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), kind)
 
     Progress.save = note  # type: ignore[method-assign]
     command(*words)

@@ -1,5 +1,6 @@
 """Several processes train the model that one would: of every batch, each computes its part."""
 
+import signal
 from itertools import product
 
 import networkx as nx
@@ -76,11 +77,12 @@ def write_graphs(folder):
 
 def test_a_killed_process_and_a_resumed_run(tmp_path, monkeypatch):
     words = write_graphs(tmp_path)
-    killed = run_ranks(2, tmp_path, killed_command, *words, str(tmp_path / "resumed.mpsn"))
-    assert killed == [2, -9]
-    said = (tmp_path / "0").read_text()
-    assert said.count("\n") == 1
-    assert said.startswith("error: Expected 2 processes until the end")
+    for kind, code in {signal.SIGTERM: 2, signal.SIGKILL: -9}.items():
+        out = str(tmp_path / "resumed.mpsn")
+        assert run_ranks(2, tmp_path, killed_command, kind, *words, out) == [2, code]
+        said = (tmp_path / "0").read_text() + (tmp_path / "1").read_text()
+        assert said.count("\n") == 1
+        assert said.startswith("error: Expected 2 processes until the end, got fewer")
     assert not (tmp_path / "resumed.mpsn").exists()
     assert (tmp_path / "resumed.mpsn.resume0").exists()
     assert run_ranks(3, tmp_path, command, *words, str(tmp_path / "resumed.mpsn")) == [0, 0, 0]

@@ -22,14 +22,8 @@ from mpsn.estimators._progress import Progress, Resume
 from mpsn.estimators._settle import settle, unsettle
 from mpsn.estimators._threads import serial_worker
 from mpsn.training._device import OwnRandomness, pick_device
-from mpsn.training._distributed import (
-    Forward,
-    LostProcess,
-    Parallel,
-    agree,
-    sum_gradients,
-    world_size,
-)
+from mpsn.training._distributed import Forward, Parallel, agree, sum_gradients, world_size
+from mpsn.training._launch import LostProcess
 from mpsn.training._loop import EarlyStopping, fit
 from mpsn.training._splits import hold_out
 
@@ -138,7 +132,8 @@ class Trainer:
                         break
             except KeyboardInterrupt:
                 self.interrupted = True
-            self._stop.set()
+            finally:
+                self._stop.set()
             found = [future.result() for future in futures]
         trained = [member for member in found if member is not None]
         if self.interrupted:

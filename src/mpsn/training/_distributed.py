@@ -21,13 +21,10 @@ from torch import distributed as dist
 
 from mpsn.errors import MPSNError
 from mpsn.nn.conv._mlp import RowNorm
+from mpsn.training._launch import LostProcess
 
 T = TypeVar("T")
 Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
-
-
-class LostProcess(MPSNError):  # noqa: N818
-    """Another process that trains the same model is gone."""
 
 
 def world_size() -> int:
@@ -45,11 +42,7 @@ def _talk(function: Callable[..., object], message: object) -> None:
     try:
         function(message)
     except RuntimeError as error:
-        raise LostProcess(
-            f"Expected {world_size()} processes until the end, got a lost connection: one was "
-            f"killed, or failed; run the same command again, with any number of processes, to go "
-            f"on from what is saved."
-        ) from error
+        raise LostProcess(world_size()) from error
 
 
 def all_sum(x: Tensor) -> Tensor:

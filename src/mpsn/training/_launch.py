@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from datetime import timedelta
@@ -16,6 +17,17 @@ LAUNCHERS = (  # torchrun and Kubernetes' training operators; Slurm's srun
     ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
 )
+
+
+class LostProcess(MPSNError):  # noqa: N818
+    """Another process that trains the same model is gone, or all are told to stop."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(
+            f"Expected {size} processes until the end, got fewer: one was killed or failed, or the "
+            f"run was stopped; run the same command again, with any number of processes, to go on "
+            f"from what is saved."
+        )
 
 
 class Place(NamedTuple):
@@ -60,7 +72,8 @@ def joined() -> Iterator[None]:
     """Let the processes that a launcher started train together inside the block.
 
     Gloo connects CPUs, and NCCL GPUs if each process has its own. Only the first process prints.
-    An error that several processes raise is raised in one of them; the others exit.
+    An error that several processes raise is raised in one of them; the others exit. Launchers end
+    all processes when one is gone (SIGTERM): that is such an error, too.
     """
     rank, size, _ = find_place(os.environ)
     if size == 1:
@@ -85,6 +98,12 @@ def joined() -> Iterator[None]:
             f"Expected to meet {size - 1} other processes, got {str(error).splitlines()[0]:.200}; "
             f"start all of them with torchrun or srun, or set MASTER_ADDR and MASTER_PORT."
         ) from error
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise LostProcess(size)
+
+    signal.signal(signal.SIGTERM, stop)
     with ExitStack() as quiet:
         if rank:
             nowhere = quiet.enter_context(Path(os.devnull).open("w"))
