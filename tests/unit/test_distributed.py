@@ -71,7 +71,7 @@ def write_graphs(folder):
         path = folder / "ab"[i % 2] / f"{i}.graphml"
         path.parent.mkdir(exist_ok=True)
         nx.write_graphml(graph, path)
-    rest = ["--epochs", "6", "--hidden", "4", "--no-kernel", "--device", "cpu"]
+    rest = ["--epochs", "3", "--hidden", "4", "--no-kernel", "--device", "cpu"]
     return ["fit", str(folder / "a"), str(folder / "b"), *rest, "--out"]
 
 
@@ -94,7 +94,7 @@ def test_a_killed_process_and_a_resumed_run(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="0"):
         main()
     one, other = (load(tmp_path / f"{name}.mpsn") for name in ("whole", "resumed"))
-    assert len(other.histories_[0].train) == 6
+    assert len(other.histories_[0].train) == 3
     for ours, theirs in zip(one.histories_, other.histories_, strict=True):
         np.testing.assert_allclose(theirs.train, ours.train, rtol=1e-3)
 
