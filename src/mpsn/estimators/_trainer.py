@@ -121,6 +121,8 @@ class Trainer:
         shared = Parallel(forward, torch.ones(len(y)) if cells is None else cells)
 
         def run(member: int) -> Member | None:
+            if world_size() > 1 and self._stop.is_set():  # it would wait for the others
+                return None
             return self._train(make, shared, loss, y, self.split(y, classes, member), member)
 
         with serial_worker() as pool:
