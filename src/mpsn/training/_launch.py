@@ -72,7 +72,8 @@ def joined() -> Iterator[None]:
     """Let the processes that a launcher started train together inside the block.
 
     Gloo connects CPUs, and NCCL GPUs if each process has its own. Only the first process prints.
-    An error that several processes raise is raised in one of them; the others exit. Launchers end
+    An error that several processes raise is raised in one of them, if it can be; the others exit.
+    Launchers end
     all processes when one is gone (SIGTERM): that is such an error, too.
     """
     rank, size, _ = find_place(os.environ)
