@@ -73,8 +73,7 @@ def joined() -> Iterator[None]:
 
     Gloo connects CPUs, and NCCL GPUs if each process has its own. Only the first process prints.
     An error that several processes raise is raised in one of them, if it can be; the others exit.
-    Launchers end
-    all processes when one is gone (SIGTERM): that is such an error, too.
+    Launchers end all processes when one is gone (SIGTERM): that is such an error, too.
     """
     rank, size, _ = find_place(os.environ)
     if size == 1:
