@@ -89,7 +89,7 @@ def balance(cells: Tensor, parts: int) -> Tensor:
     Example:
         >>> from mpsn.training._distributed import balance
         >>> balance(torch.tensor([7, 1, 6, 2, 2]), 2)
-        tensor([0, 1, 1, 0, 1])
+        tensor([0, 1, 1, 1, 0])
     """
     loads, sizes, part = [(0, i) for i in range(parts)], cells.tolist(), [0] * len(cells)
     for i in cells.argsort(descending=True, stable=True).tolist():
