@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import warnings
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,7 @@ from mpsn.cli._output import Command, name_types, print_error
 from mpsn.cli._reproduce import report, reproduce, tune
 from mpsn.cli._show import show
 from mpsn.errors import LeftOut, MPSNError, visible
+from mpsn.training._launch import joined
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
 
@@ -92,9 +94,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what an ASCII terminal cannot show
+    together = joined() if sys.argv[1:2] in (["fit"], ["reproduce"]) else nullcontext()
     try:
         try:
-            app(prog_name="mpsn")
+            with together:
+                app(prog_name="mpsn")
         finally:
             sys.stdout.flush()
     except MPSNError as error:

@@ -173,8 +173,9 @@ def fit(
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
     from mpsn.estimators._progress import forget
+    from mpsn.training._distributed import agree, rank
 
-    check_writable(out, what="a model")
+    agree(lambda: check_writable(out, what="a model"))
     found = read_collection(
         data, target=target, labels=labels, smiles=smiles, unsafe_pickle=unsafe_pickle
     )
@@ -202,6 +203,8 @@ def fit(
     folds = cross_validate(model, graphs, y, cv) if cv else {}
     model.set_params(verbose=sys.stderr.isatty())
     model.fit(graphs, y, tasks=found.targets, resume=out)
+    if rank():
+        return
     model.save(out)
     if model.interrupted_:
         print("run the same command again to go on", file=sys.stderr)
@@ -209,7 +212,6 @@ def fit(
         forget(out, model.members)
     read = sizes(graphs)
     if as_json:
-        runs = model.histories_
         values: dict[str, Any] = {
             "model": str(out),
             "data": found.kind,
@@ -217,8 +219,8 @@ def fit(
             "graphs": len(graphs),
             "read": read,
             "features": model.features_.describe(),
-            "epochs": [len(run.train) for run in runs],
-            "validation_loss": [run.valid[run.best] for run in runs if run.valid],
+            "epochs": [len(run.train) for run in model.histories_],
+            "validation_loss": [run.valid[run.best] for run in model.histories_ if run.valid],
             "metric": model.targets_.metric,
             "held_out": model.scores_,
             "targets": model.task_scores_,

@@ -43,7 +43,6 @@ from mpsn.estimators._targets import Classes, Numbers, Targets, compare
 from mpsn.estimators._tasks import Weights, known
 from mpsn.estimators._threads import SerialBLAS, serially
 from mpsn.estimators._trainer import (
-    Forward,
     Member,
     Split,
     Trainer,
@@ -54,6 +53,7 @@ from mpsn.lifting._named import Lift, as_lift
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._config import build
 from mpsn.training._device import Precision
+from mpsn.training._distributed import Forward, check_same, world_size
 
 
 class Simplicial(BaseEstimator):
@@ -160,10 +160,12 @@ class Simplicial(BaseEstimator):
         self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(graphs), data.union.counts
         self.largest_ = largest(data.union)
-        if resume is not None:
+        if resume is not None or world_size() > 1:
             settings = {**self.get_params(), "random_state": trainer.seed, "targets": self.targets_}
             parts = [*to_parts(data.union.to("cpu")).values(), numbers]
-            trainer.resume = Resume(Path(resume), fit_key(settings, parts))
+            key = fit_key(settings, parts)
+            check_same(key, "graphs, targets and settings")
+            trainer.resume = None if resume is None else Resume(Path(resume), key)
         here, y_here = data.to(trainer.device), numbers.to(trainer.device)
         members = (
             []
@@ -175,6 +177,7 @@ class Simplicial(BaseEstimator):
                 y_here,
                 classes,
                 self.members,
+                data.counts.sum(dim=1),
             )
         )
         splits = [

@@ -16,7 +16,6 @@ from mpsn.complexes._saving import from_parts, to_parts
 from mpsn.errors import ComplexError, FileError, MPSNError
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
 from mpsn.estimators._trainer import (
-    Forward,
     History,
     Trainer,
     check_settings,
@@ -27,6 +26,7 @@ from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
 from mpsn.training._device import Precision
+from mpsn.training._distributed import Forward
 
 
 @dataclass(frozen=True)

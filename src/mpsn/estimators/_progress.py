@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mpsn.errors import FileError
 from mpsn.training._checkpoint import ModelFile, damaged, read_model, write_model
+from mpsn.training._distributed import agree, rank
 from mpsn.training._loop import EarlyStopping
 
 SECONDS = 10.0  # between checkpoints
@@ -52,7 +53,7 @@ class Progress:
 
     def save(self, losses: list[tuple[float, float]], finished: bool) -> None:
         """Keep the state; write it if training has finished, or after some time."""
-        if self.path is None:
+        if self.path is None or rank():
             return
         parts = {"now": self.network.state_dict(), "best": self.stopping.weights}
         parts["random"] = {kind: g.get_state() for kind, g in self.generators.items()}
@@ -71,9 +72,12 @@ class Progress:
 
     def restore(self) -> tuple[list[tuple[float, float]], bool]:
         """Take up a checkpoint; return the losses so far, and whether training has finished."""
-        if self.path is None or not self.path.exists():
+        if (path := self.path) is None:
             return [], False
-        kind, state, tensors = read_model(self.path)
+        found = agree(lambda: read_model(path) if path.exists() else None)
+        if found is None:
+            return [], False
+        kind, state, tensors = found
         if kind != "Progress" or state.get("key") != self.key:
             return [], False  # of other data or settings
         parts: dict[str, dict[str, Tensor]] = {}
@@ -94,7 +98,7 @@ class Progress:
             for name in self.generators.keys() & parts["random"].keys():  # of another device: new
                 self.generators[name].set_state(parts["random"][name])
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise FileError(f"{damaged(self.path, error)} Or remove it to start anew.") from error
+            raise FileError(f"{damaged(path, error)} Or remove it to start anew.") from error
         return losses, bool(state.get("finished"))
 
 

@@ -15,24 +15,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 from torch import Tensor
-from torch.nn.utils import parametrize
 from tqdm import tqdm
 
 from mpsn.errors import FileError, MPSNError, TrainingInterrupted
 from mpsn.estimators._progress import Progress, Resume
+from mpsn.estimators._settle import settle, unsettle
 from mpsn.estimators._threads import serial_worker
-from mpsn.nn.readout import ComplexReadout
 from mpsn.training._device import OwnRandomness, computing, pick_device
+from mpsn.training._distributed import Forward, Parallel, agree, sum_gradients, world_size
+from mpsn.training._launch import LostProcess
 from mpsn.training._loop import EarlyStopping, fit
 from mpsn.training._splits import hold_out
 
 MIN_SAMPLES = 20  # with fewer, none are held out for validation
 MIN_STEPS = 10  # in an epoch, if there are enough samples
 WARMUP = 5  # epochs
-SAMPLE = 256  # complexes by which the readout is scaled
 NUMBERS = (int, float, np.integer, np.floating)
 
-Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
 Loss = Callable[[Tensor, Tensor], Tensor]
 Parts = Callable[[Tensor, torch.Generator], Iterable[Tensor]]  # positions to those of each step
 
@@ -87,7 +86,7 @@ class Trainer:
                 f"Expected random_state as an integer from 0 to 2**32 - 1, a RandomState or None, "
                 f"got {estimator.random_state!r:.40}."
             ) from error
-        self.seed = int(random.randint(2**31 - 1))
+        self.seed = agree(lambda: int(random.randint(2**31 - 1)))
         self._stop = threading.Event()
         self.interrupted = False
 
@@ -105,16 +104,26 @@ class Trainer:
         y: Tensor,
         classes: Tensor | None = None,
         members: int = 1,
+        cells: Tensor | None = None,
     ) -> list[Member]:
         """Train networks until the loss on samples held out has not fallen for some epochs.
 
         The weights of the best epoch are kept; without samples held out, those of the last. On a
         CPU one thread is used, whatever the number that torch has. After Ctrl-C, the networks that
-        have finished an epoch are returned, with a warning.
+        have finished an epoch are returned, with a warning. Several processes train each network
+        together, if the number of ``cells`` of each sample, (n,), is given.
         """
+        if cells is None and world_size() > 1:
+            raise MPSNError(
+                f"Expected one process to train a {type(self.settings).__name__}, got "
+                f"{world_size()}; only models of whole graphs are trained by several."
+            )
+        shared = Parallel(forward, torch.ones(len(y)) if cells is None else cells)
 
         def run(member: int) -> Member | None:
-            return self._train(make, forward, loss, y, self.split(y, classes, member), member)
+            if world_size() > 1 and self._stop.is_set():  # it would wait for the others
+                return None
+            return self._train(make, shared, loss, y, self.split(y, classes, member), member)
 
         with serial_worker() as pool:
             futures = [pool.submit(run, member) for member in range(members)]
@@ -125,11 +134,12 @@ class Trainer:
                         break
             except KeyboardInterrupt:
                 self.interrupted = True
-            self._stop.set()
+            finally:
+                self._stop.set()
             found = [future.result() for future in futures]
         trained = [member for member in found if member is not None]
         if self.interrupted:
-            if not trained:
+            if not trained or world_size() > 1:  # which need not have stopped at one step
                 raise KeyboardInterrupt
             epochs = ", ".join(str(len(member.history.train)) for member in trained)
             warnings.warn(
@@ -142,7 +152,7 @@ class Trainer:
     def _train(
         self,
         make: Callable[[], torch.nn.Module],
-        forward: Forward,
+        forward: Parallel,
         loss: Loss,
         y: Tensor,
         split: Split,
@@ -163,7 +173,7 @@ class Trainer:
                 unit="epoch",
             ) as bar,
         ):
-            settle(network, forward, used)
+            settle(network, forward.forward, used)
             adam = torch.optim.Adam(network.parameters(), settings.learning_rate, fused=True)
             stopping = EarlyStopping(network, adam, settings.patience, WARMUP)
             progress = Progress(self.resume, member, network, adam, stopping, random.generators)
@@ -188,6 +198,7 @@ class Trainer:
                 value = loss(found.float(), y[index])
                 adam.zero_grad()
                 value.backward()  # type: ignore[no-untyped-call]
+                sum_gradients(network)
                 adam.step()
                 total.add_(value.detach() * len(index))
 
@@ -202,6 +213,7 @@ class Trainer:
                 valid = mean
                 if len(held):
                     valid = float(loss(outputs(settings, network, forward, held), y[held]))
+                mean, valid = agree(lambda: (mean, valid))  # on machines that round differently
                 bar.set_postfix(loss=f"{mean:.3f}", held_out=f"{valid:.3f}")
                 losses.append((mean, valid))
                 return mean, valid
@@ -212,19 +224,23 @@ class Trainer:
                 return over
 
             try:
-                fit(
-                    network,
-                    len(losses) if finished else settings.epochs,
-                    batches,
-                    step,
-                    evaluate,
-                    schedule=stopping.schedule,
-                    stop=stop,
-                    tick=bar.update,
-                    done=losses,
-                )
+                with forward.training(network):
+                    fit(
+                        network,
+                        len(losses) if finished else settings.epochs,
+                        batches,
+                        step,
+                        evaluate,
+                        schedule=stopping.schedule,
+                        stop=stop,
+                        tick=bar.update,
+                        done=losses,
+                    )
             except Interrupted:
                 progress.write()
+            except LostProcess:
+                progress.write()
+                raise
         if not losses:
             return None
         if len(held):
@@ -237,53 +253,6 @@ class Trainer:
 
 class Interrupted(Exception):  # noqa: N818
     """Training is to end, with what has been learned so far."""
-
-
-class Divided(torch.nn.Module):
-    """Divide the columns of a weight, (G, F), by constants (F,)."""
-
-    scale: Tensor
-
-    def __init__(self, scale: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("scale", scale)
-
-    def forward(self, weight: Tensor) -> Tensor:
-        """Return the weight to use."""
-        return weight / self.scale
-
-
-def settle(network: torch.nn.Module, forward: Forward, index: Tensor) -> None:
-    """Start a readout at a sane scale: pooled features of about 1, outputs of 0.
-
-    Sums over simplices can be of any size, and one step would change the outputs by as much.
-    """
-    hooks, scales = [], {}
-
-    def note(dense: torch.nn.Module, inputs: tuple[Tensor]) -> None:
-        rms = inputs[0].square().mean(dim=0).sqrt()
-        scales[dense] = torch.where(rms > 0, rms, 1.0).clamp(min=0.1 * float(rms.mean()))
-
-    readouts = [part for part in network.modules() if isinstance(part, ComplexReadout)]
-    for readout in readouts:
-        hooks += [dense.register_forward_pre_hook(note) for dense in readout.dense]
-        torch.nn.init.zeros_(readout.last.weight)
-        torch.nn.init.zeros_(readout.last.bias)
-    if readouts:
-        with torch.no_grad():
-            forward(network, index[:SAMPLE])
-    for hook in hooks:
-        hook.remove()
-    for dense, scale in scales.items():
-        parametrize.register_parametrization(dense, "weight", Divided(scale))
-
-
-def unsettle(network: torch.nn.Module) -> None:
-    """Put the scale of a readout into its weights."""
-    for part in network.modules():
-        if isinstance(part, ComplexReadout):
-            for dense in part.dense:
-                parametrize.remove_parametrizations(dense, "weight")
 
 
 def check_settings(estimator: Any, *counts: str) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -14,6 +15,7 @@ from mpsn.experiments._experiment import DataSets, Experiment, Job, Record
 from mpsn.experiments._local import LocalEngine
 from mpsn.experiments._store import Store, remaining
 from mpsn.training._config import ConfigError
+from mpsn.training._distributed import agree, check_same, rank, world_size
 
 
 class Engine(Protocol):
@@ -64,18 +66,25 @@ def run(
         only: Names of data to run on. Defaults to all that are available.
         engine: Where jobs run. Defaults to one after another in this process.
     """
+    if world_size() > 1 and (engine != LOCAL or not experiment.parallel):
+        raise MPSNError(
+            f"Expected one process, or tu, zinc, molhiv or moleculenet one job at a time, got "
+            f"{experiment.name} on {engine} in {world_size()} processes; start it without torchrun "
+            f"or srun."
+        )
     data = data if isinstance(data, DataSets) else DataSets(experiment, data)
     store = Store(out, experiment.config, experiment.check)
     jobs = _jobs(experiment, configs, seeds, only)
-    done = store.of(jobs)
+    done = agree(lambda: store.of(jobs))
     left = [rest for job in jobs if (rest := remaining(job, done))]
     resumed = len(jobs) - len(left)
     if left:
         engine.check(device)
     for job in left:
-        check_writable(store.path(job), what="records", parents=True)
+        agree(partial(check_writable, store.path(job), what="records", parents=True))
     missing = _read(data, left)
     left = [job for job in left if experiment.source(job) not in missing]
+    check_same([str(job) for job in left], "data sets")
     if missing and (only or not (done or left)):
         names, reasons = zip(*missing.values(), strict=True)
         raise MPSNError(f"No data for {', '.join(names)}. {reasons[0]}")
@@ -86,9 +95,11 @@ def run(
             bar.write(f"{resumed} of {len(jobs)} jobs are recorded in {out}", file=sys.stderr)
         with closing(engine.records(left, data, device, bar.update)) as records:
             for record in records:
-                store.write(record)
+                if rank() == 0:
+                    store.write(record)
                 bar.set_postfix_str(str(record.job))
-    return Outcome(store.of(jobs), [f"{name} is left out. {why}" for name, why in missing.values()])
+    found = agree(lambda: store.of(jobs))
+    return Outcome(found, [f"{name} is left out. {why}" for name, why in missing.values()])
 
 
 def _jobs(

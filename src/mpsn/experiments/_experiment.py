@@ -150,6 +150,7 @@ class Experiment:
         select: From names of data sets and models, as given on the command line, to configs by the
             names of their rows. Defaults to the rows named by the models.
         measured: What the table and the figures rely on in the runs of a job.
+        parallel: Whether several processes can do the work together.
     """
 
     name: str
@@ -164,6 +165,7 @@ class Experiment:
     source: Callable[[Job], Hashable] = _data_of
     select: Callable[[Sequence[str], Sequence[str]], dict[str, Any]] | None = None
     measured: Callable[[Job], Measured] = _nothing
+    parallel: bool = False
 
     def check(self, record: Record) -> None:
         """Refuse a record that the table and the figures cannot be made from."""

@@ -18,6 +18,7 @@ from mpsn.experiments._wide.layers import WideNorm
 from mpsn.nn.models import CIN, GIN
 from mpsn.training._capture import Capture
 from mpsn.training._device import one_thread, seeded
+from mpsn.training._distributed import all_sum, own_part, sum_gradients, world_size
 from mpsn.training._loop import fit
 
 Metric = Literal["mae", "rmse", "auc"]
@@ -115,7 +116,7 @@ def train(
         with seeded(seed, device):
             models.append(build())
     data = WideData(dataset.to(device), models[0].max_dim)
-    together = together or (len(seeds) if device.type == "cuda" else 1)
+    together = together or (len(seeds) if device.type == "cuda" and world_size() == 1 else 1)
     y, out = y.to(device), []
     for at in range(0, len(seeds), together):
         some = slice(at, at + together)
@@ -128,7 +129,7 @@ def train(
                 seeds[some],
                 settings,
                 metric,
-                Capture(device, capture),
+                Capture(device, capture and world_size() == 1),
             )
             out += several.train(tick)
     return out
@@ -164,7 +165,9 @@ class _Pass:
         self.size = -(-len(parts.train) // steps)
         held = torch.cat([parts.val, parts.test])
         held = held[data.sizes(held[:, None]).sum(1).argsort(stable=True)]
-        self.held = mini_batches([held] * len(models), HELD * settings.batch_size, self.none)
+        self.held = self._own(
+            mini_batches([held] * len(models), HELD * settings.batch_size, self.none)
+        )
         self.held_rows = self._rows(self.held)
         self.rows = self._shape() if self.padded else None
         self.known = self._epoch(self._orders())[:KNOWN]
@@ -192,7 +195,11 @@ class _Pass:
         """Draw the mini-batches of an epoch, (steps, M, B)."""
         train = self.parts.train
         shuffled = [train[torch.randperm(len(train), generator=order)] for order in orders]
-        return mini_batches(shuffled, self.size, self.none)
+        return self._own(mini_batches(shuffled, self.size, self.none))
+
+    def _own(self, index: Tensor) -> Tensor:
+        """Return the part of mini-batches (steps, M, B) that this process computes."""
+        return own_part(index, self.data.sizes(index[..., None]).sum(-1), self.none)
 
     def _shape(self) -> tuple[int, ...]:
         """Return the smallest shape that holds the mini-batches of all epochs."""
@@ -248,9 +255,10 @@ class _Pass:
         inside = self.index < self.none
         out = self.wide(self.data.gather(self.index, rows, self.padded))  # (M, B, T)
         losses = self._losses(out, self.y[self.index]).mean(2) * inside  # (M, B)
-        loss = losses.sum(1) / inside.sum(1)
+        loss = losses.sum(1) / all_sum(inside.sum(1))
         self.adam.zero_grad()
         torch.autograd.backward(loss.sum())
+        sum_gradients(self.wide)
         self.adam.step()
         self.loss += losses.detach().sum(1) / len(self.parts.train)
         if self.evaluated is not self.wide:
@@ -280,10 +288,10 @@ class _Pass:
         for index, rows in zip(self.held.to(self.lr.device), self.held_rows, strict=True):
             self.held_index.copy_(index)
             self.capture(self._predict, rows)
-        parts = (self.val, self.test)
-        val, test = (measure(self.found[:, part], self.y[part], self.metric) for part in parts)
+        parts, found = (self.val, self.test), all_sum(self.found)
+        val, test = (measure(found[:, part], self.y[part], self.metric) for part in parts)
         unit = self.scale if self.metric != "auc" else 1
-        return self.loss.clone(), val * unit, test * unit
+        return all_sum(self.loss).clone(), val * unit, test * unit
 
     @torch.no_grad()
     def _observe(self, rows: tuple[int, ...]) -> None:

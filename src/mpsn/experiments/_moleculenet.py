@@ -45,4 +45,5 @@ EXPERIMENT = Experiment(
     partial(figures, "moleculenet", "root mean squared error"),
     seeds=5,
     measured=partial(measured, ("y",)),
+    parallel=True,
 )

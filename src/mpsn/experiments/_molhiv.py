@@ -53,4 +53,5 @@ EXPERIMENT = Experiment(
     partial(figures, "molhiv", "ROC-AUC"),
     seeds=5,
     measured=partial(measured, ("HIV_active",)),
+    parallel=True,
 )

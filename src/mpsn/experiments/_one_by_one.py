@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy, mse_loss
 from mpsn.complexes import ComplexDataset
 from mpsn.experiments._side_by_side import score
 from mpsn.training._device import one_thread, seeded
+from mpsn.training._distributed import Parallel, sum_gradients
 from mpsn.training._loop import fit
 
 if TYPE_CHECKING:
@@ -54,13 +55,16 @@ def train_alone(
     def batches(epoch: int) -> Iterator[Tensor]:
         return iter(torch.split(train[torch.randperm(len(train), generator=order)], size))
 
+    forward = Parallel(lambda model, index: model(dataset.batch(index)), dataset.counts.sum(dim=1))
+
     def step(index: Tensor) -> None:
         right = y[index.to(y.device)]
-        logits = model(dataset.batch(index))
+        logits = forward(model, index)
         numbers = right.is_floating_point()
         loss = mse_loss(logits[:, 0], right) if numbers else cross_entropy(logits, right)
         adam.zero_grad()
         torch.autograd.backward(loss)
+        sum_gradients(model)
         adam.step()
         seen.add_(torch.stack([loss.detach() * len(right), score(logits.detach(), right).sum()]))
 
@@ -72,7 +76,7 @@ def train_alone(
         ]
         return torch.stack([*(seen / len(train)), *means]).tolist()
 
-    with seeded(seed, y.device), one_thread(y.device):
+    with seeded(seed, y.device), one_thread(y.device), forward.training(model):
         results = fit(model, settings.epochs, batches, step, evaluate, schedule=schedule, tick=tick)
     names = ("loss", "train", "val", "test")
     return dict(zip(names, map(list, zip(*results, strict=True)), strict=True))

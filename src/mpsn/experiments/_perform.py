@@ -10,6 +10,7 @@ import torch
 
 import mpsn
 from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run
+from mpsn.training._distributed import world_size
 
 
 def perform(experiment: Experiment, job: Job, resources: Resources) -> Record:
@@ -56,4 +57,5 @@ def environment(device: torch.device) -> dict[str, str]:
         "device": torch.cuda.get_device_name(device) if cuda else "cpu",
         "cores": str(os.cpu_count()),
         "threads": str(torch.get_num_threads()),
+        "processes": str(world_size()),
     }

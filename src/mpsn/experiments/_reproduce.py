@@ -9,6 +9,7 @@ from mpsn.errors import FileError, MissingPackageError
 from mpsn.experiments._engine import LOCAL, Engine, run
 from mpsn.experiments._experiment import DataSets, Record, Table
 from mpsn.experiments._rows import find, rows
+from mpsn.training._distributed import rank
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def reproduce(
     )
     table, figures = experiment.table(records), []
     try:
-        figures = draw(records, data_sets, folder / "figures")
+        if rank() == 0:
+            figures = draw(records, data_sets, folder / "figures")
     except (FileError, MissingPackageError) as error:
         missing = [*missing, f"No figures. {error}"]
     return Result(table, records, folder, figures, missing)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from mpsn.training._capture import Capture
+from mpsn.training._distributed import all_sum, sum_gradients
 
 # From positions (M, B) and the key of the capture to logits (M, B, C) and losses (M, B).
 Outputs = Callable[..., tuple[Tensor, Tensor]]
@@ -38,6 +39,7 @@ class SideBySide:
         at_once: int | None = None,
     ) -> None:
         cuda = y.is_cuda
+        self.module = module
         self.outputs, self.rate, self.capture, self.none = outputs, rate, capture, len(y)
         self.y = torch.cat([y, y.new_zeros(1)])
         self.at_once = at_once or shape[1]
@@ -58,7 +60,7 @@ class SideBySide:
         self.capture(self._step, batch[1])
 
     def _step(self, key: Hashable) -> None:
-        total = (self.index < self.none).sum(1)
+        total = all_sum((self.index < self.none).sum(1))
         self.adam.zero_grad()
         for index in torch.split(self.index, self.at_once, 1):
             valid, y = index < self.none, self.y[index]
@@ -67,6 +69,7 @@ class SideBySide:
             torch.autograd.backward((losses.sum(1) / total).sum())
             self.seen[0] += losses.detach().sum(1)
             self.seen[1] += (score(logits.detach(), y) * valid).sum(1)
+        sum_gradients(self.module)
         self.adam.step()
 
 

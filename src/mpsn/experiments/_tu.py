@@ -259,4 +259,5 @@ EXPERIMENT = Experiment(
     seeds=3,
     select=select,
     measured=measured,
+    parallel=True,
 )

@@ -19,6 +19,7 @@ from mpsn.nn.models import CIN, GIN
 from mpsn.nn.models._model import Model
 from mpsn.training._capture import Capture
 from mpsn.training._device import one_thread, seeded
+from mpsn.training._distributed import all_sum, own_part, world_size
 from mpsn.training._loop import fit
 
 SLACK = 64  # rows of padding at least, so that simplices of padding are spread out
@@ -134,7 +135,7 @@ def train_folds(
     groups = defaultdict(list)
     for i, split in enumerate(splits):
         groups[-(-len(split.train) // settings.batch_size)].append(i)
-    most = together or (len(splits) if device.type == "cuda" else 1)
+    most = together or (len(splits) if device.type == "cuda" and world_size() == 1 else 1)
     parts = [
         tuple(members[at : at + most])
         for members in groups.values()
@@ -149,7 +150,7 @@ def train_folds(
             [models[i] for i in some],  # type: ignore[misc]
             [seeds[i] for i in some],
             settings,
-            Capture(device, capture),
+            Capture(device, capture and world_size() == 1),
         )
 
     waiting: dict[tuple[int, ...], _Pass] = {}
@@ -192,7 +193,7 @@ class _Pass:
         self.rows = self._rows(torch.cat(self.batches), SHAPES if capture.enabled else None)
         held = [torch.cat([s.val, s.test]) for s in splits]
         by_size = [h[data.sizes(h[:, None]).sum(1).argsort(stable=True)] for h in held]
-        self.held = mini_batches(by_size, 4 * settings.batch_size, self.none)
+        self.held = self._own(mini_batches(by_size, 4 * settings.batch_size, self.none))
         self.held_rows = self._rows(self.held)
         self.next_rows = iter(self.rows)
 
@@ -226,7 +227,11 @@ class _Pass:
         table = mini_batches(shuffled, self.settings.batch_size, self.none)
         by_size = self.data.sizes(table).sum(-1).argsort(dim=0, stable=True)  # (steps, M)
         rank = torch.randperm(len(table), generator=ranks)
-        return table[by_size[rank], torch.arange(len(self.splits))]
+        return self._own(table[by_size[rank], torch.arange(len(self.splits))])
+
+    def _own(self, index: Tensor) -> Tensor:
+        """Return the part of mini-batches (steps, M, B) that this process computes."""
+        return own_part(index, self.data.sizes(index[..., None]).sum(-1), self.none)
 
     def _rows(self, index: Tensor, shapes: int | None = None) -> list[Rows]:
         """Return how high the blocks of each step are, in at most so many different shapes."""
@@ -277,7 +282,7 @@ class _Pass:
         for index, rows in zip(self.held.to(self.right.device), self.held_rows, strict=True):
             self.held_index.copy_(index)
             self.capture(self._held_step, rows)
-        return torch.cat([self.steps.seen, self.right]).cpu()
+        return all_sum(torch.cat([self.steps.seen, self.right])).cpu()
 
     @torch.no_grad()
     def _held_step(self, rows: Rows) -> None:

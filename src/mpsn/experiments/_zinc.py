@@ -38,4 +38,5 @@ EXPERIMENT = Experiment(
     partial(figures, "zinc", "mean absolute error"),
     seeds=5,
     measured=partial(measured, ("y",)),
+    parallel=True,
 )

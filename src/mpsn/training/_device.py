@@ -1,5 +1,6 @@
 """Where to compute, and what random numbers to draw there."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,11 +11,24 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mpsn._device import pick_device as pick_device
+from mpsn._device import pick_device as checked_device
 from mpsn.errors import MPSNError
+from mpsn.training._distributed import world_size
+from mpsn.training._launch import find_place
 
 _SEEDING = threading.RLock()
 Precision = Literal["float32", "tf32", "bf16"]
+
+
+def pick_device(name: str | torch.device = "auto") -> torch.device:
+    """Return a device that works; of the GPUs of a machine, each process gets its own.
+
+    Processes are those that train the same model; ``"auto"`` is the GPU if there is one.
+    """
+    device = checked_device(name)
+    if device == torch.device("cuda") and world_size() > 1:
+        device = torch.device("cuda", find_place(os.environ).local % torch.cuda.device_count())
+    return device
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from torch import Tensor
 from mpsn.experiments._wide import masked
 from mpsn.experiments._wide.batch import WideBatch
 from mpsn.nn.conv._mlp import RowNorm
+from mpsn.training._distributed import batch_norm, world_size
 
 
 class Blocks:
@@ -123,10 +124,17 @@ class WideNorm(torch.nn.Module):
     def _exact(self, rows: Tensor) -> Tensor:
         """Let torch do it, with the models side by side as channels: for M = 1 a mere view."""
         models, height, width = rows.shape
+        flat = rows.transpose(0, 1).reshape(height, models * width)
+        if self.training and world_size() > 1:  # one model at a time
+            running = self.running_mean[0], self.running_var[0], self.steps
+            out = batch_norm(
+                flat, self.weight[0], self.bias[0], running, float(self.momentum), self.eps
+            )
+            return torch.relu(out) if self.relu else out
         fresh = self.training and height > 1
         self.steps += fresh
         out = nnf.batch_norm(
-            rows.transpose(0, 1).reshape(height, models * width),
+            flat,
             self.running_mean.view(-1),
             self.running_var.view(-1),
             self.weight.view(-1),

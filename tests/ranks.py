@@ -1,0 +1,194 @@
+"""Processes that train one model together, as a launcher would start them."""
+
+import multiprocessing
+import os
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import torch
+
+import mpsn
+from mpsn.cli import main
+from mpsn.errors import MPSNError
+from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
+from mpsn.estimators._progress import Progress
+from mpsn.experiments import _graph_training as graph_training
+from mpsn.experiments import _tu_training as tu_training
+from mpsn.nn.conv._mlp import RowNorm
+from mpsn.nn.models import CIN, SIN, CINConfig, Hierarchical, HierarchicalConfig, SINConfig
+from mpsn.training._distributed import Parallel, rank, sum_gradients, world_size
+from mpsn.training._launch import joined
+
+START = multiprocessing.get_context("forkserver")  # imports once, for all processes
+START.set_forkserver_preload(["mpsn.cli", "mpsn.estimators", "mpsn.experiments._tu_training"])
+
+# 25 are for training: the last batch of eight is of one graph, fewer than there are processes.
+GRAPHS = [nx.gnp_random_graph(5 + (i * 7) % 13, 0.2 + 0.3 * (i % 2), seed=i) for i in range(28)]
+FIT: dict[str, Any] = {"hidden": 8, "epochs": 3, "members": 1, "kernel": False, "device": "cpu"}
+FIT |= {"layers": 1, "batch_size": 8}
+
+
+def run_ranks(size: int, out: Path, function: Callable[..., Any], *args: Any) -> list[Any]:
+    """Return what a function returns in each of several processes; its exit code if it does not.
+
+    What a process prints goes to a file in ``out``, named by its number.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running = []
+    for number in range(size):
+        env = {"RANK": number, "WORLD_SIZE": size, "LOCAL_RANK": number, "MASTER_PORT": port}
+        env |= {"MASTER_ADDR": "127.0.0.1"}
+        ours, theirs = START.Pipe(duplex=False)
+        process = START.Process(target=_start, args=(env, out, function, args, theirs))
+        process.start()
+        theirs.close()
+        running.append((process, ours))
+    found = []
+    for process, ours in running:
+        try:
+            found.append(ours.recv())
+        except EOFError:
+            process.join()
+            found.append(process.exitcode)
+        process.join()
+    return found
+
+
+def _start(env: dict[str, Any], out: Path, function: Any, args: Any, parent: Connection) -> None:
+    os.environ.update({name: str(value) for name, value in env.items()})
+    torch.set_num_threads(1)
+    with (out / str(env["RANK"])).open("w") as file, redirect_stdout(file), redirect_stderr(file):
+        parent.send(function(*args))
+
+
+def command(*words: str) -> None:
+    """Run the command line."""
+    sys.argv = ["mpsn", *words]
+    main()
+
+
+def killed_command(kind: int, *words: str) -> None:
+    """Run the command line; process 1 gets a signal after an epoch."""
+    save = Progress.save
+
+    def note(self: Progress, *args: Any) -> None:
+        save(self, *args)
+        if rank() == 1:
+            os.kill(os.getpid(), kind)
+
+    Progress.save = note  # type: ignore[method-assign]
+    command(*words)
+
+
+def fit_own_graphs() -> object:
+    """Fit other graphs in each process."""
+    with joined():
+        try:
+            SimplicialClassifier(**FIT).fit(GRAPHS[rank() :][:20], ["a", "b"] * 10)
+        except MPSNError as error:
+            return str(error)
+    return None
+
+
+def train_all() -> dict[str, Any]:
+    """Return results of all that trains in several processes, as arrays by name."""
+    with joined():
+        out = {**fits(), **norms()}
+        torch.set_default_dtype(torch.float64)  # rounding is no matter then
+        try:
+            return {**out, **folds(), **molecules()}
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+
+def fits() -> dict[str, Any]:
+    """Fit estimators: losses and weights; a steady model has no norms."""
+    random = np.random.default_rng(0)
+    gaps = np.where(random.random((28, 3)) < 0.4, np.nan, random.integers(0, 2, (28, 3)))
+    numbers = np.where(np.isnan(gaps), np.nan, random.normal(size=(28, 3)))
+    steady = {"features": "constant", "max_dim": 1}
+    several = SimplicialClassifier(**FIT, **steady, class_weight="balanced")
+    models = {
+        "classes": (SimplicialClassifier(**FIT), ["a", "b"] * 14),
+        "tasks": (several, gaps),
+        "numbers": (SimplicialRegressor(**FIT, **steady), numbers),
+    }
+    out = {}
+    for name, (model, y) in models.items():
+        model.fit(GRAPHS, y)
+        out[f"{name}: losses"] = np.array([model.histories_[0].train, model.histories_[0].valid])
+        out |= {f"{name}: {key}": w.numpy() for key, w in model.model_.state_dict().items()}
+    return out
+
+
+def complexes() -> mpsn.ComplexDataset:
+    """Lift the graphs; the features are random."""
+    data = mpsn.clique_complexes(GRAPHS)
+    generator = torch.Generator().manual_seed(0)
+    x = [torch.randn(n, 3, generator=generator) for n in data.union.counts[:3]]
+    return mpsn.ComplexDataset(data.union.skeleton(2).replace(x=x))
+
+
+def folds() -> dict[str, Any]:
+    """Train as ``mpsn reproduce tu`` does."""
+    data, y, at = complexes(), torch.arange(28) % 2, torch.arange(28)
+    split = tu_training.Split(at[:17], at[17:22], at[22:])
+    settings = tu_training.Settings(epochs=3, batch_size=8, lr=0.01)
+    sin = SINConfig(
+        3, 8, 2, layers=2, coface_message=False, norm=True, jump=True, dropout=0.5, act="relu"
+    )
+    pooled = HierarchicalConfig(3, 8, 2, layers=2, coface_message=False, norm=True, dropout=0.5)
+    out = {}
+    for name, build in {
+        "sin": lambda _: SIN(sin),
+        "pooled": lambda _: Hierarchical(pooled),
+    }.items():
+        (found,) = tu_training.train_folds(data, y, [split], build, settings, seeds=[3])
+        out |= {f"{name}: {key}": np.array(curve) for key, curve in found.curve.items()}
+    return out
+
+
+def molecules() -> dict[str, Any]:
+    """Train as ``mpsn reproduce zinc`` does."""
+    data, at = complexes(), torch.arange(28)
+    y = torch.randn(28, 2, generator=torch.Generator().manual_seed(1))
+    parts = graph_training.Parts(at[:17], at[17:22], at[22:])
+    settings = graph_training.Training(epochs=3, batch_size=8, lr=0.01, average=0.5)
+    config = CINConfig(3, 8, 2, layers=1, norm=True, act="relu", dropout=0.2)
+    (found,) = graph_training.train(data, y, parts, lambda: CIN(config), settings, "mae", seeds=[3])
+    return {f"cin: {key}": curve.numpy() for key, curve in found._asdict().items()}
+
+
+def norms() -> dict[str, Any]:
+    """Apply a norm to rows that processes share: several each, one in all, none at all."""
+    out = {}
+    for many in (12, 1, 0):
+        torch.manual_seed(0)
+        norm, rows = RowNorm(3), torch.randn(many, 3) * torch.tensor([1.0, 9.0, 0.1]) + 5
+        with torch.no_grad():
+            norm.norm.weight.copy_(torch.tensor([0.5, 2.0, -1.0]))
+        shared = Parallel(lambda net, index, rows=rows: net(rows[index]), torch.arange(many) ** 2)
+        wanted = torch.randn(many, 3)
+        rows.requires_grad_()
+        with shared.training(norm):
+            (shared(norm, torch.arange(many)) * wanted).sum().backward()
+        sum_gradients(norm)
+        found = {"rows": _sum(rows.grad), **norm.state_dict()}
+        found |= {f"gradient of {name}": p.grad for name, p in norm.named_parameters()}
+        out |= {f"norm of {many}: {name}": value.numpy() for name, value in found.items()}
+    return out
+
+
+def _sum(part: torch.Tensor) -> torch.Tensor:
+    if world_size() > 1:
+        torch.distributed.all_reduce(part)
+    return part

@@ -1,0 +1,151 @@
+"""Several processes train the model that one would: of every batch, each computes its part."""
+
+import signal
+from itertools import product
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpsn.cli import main
+from mpsn.errors import MPSNError
+from mpsn.estimators import load
+from mpsn.training._distributed import balance
+from mpsn.training._launch import _address, find_place
+from ranks import GRAPHS, command, fit_own_graphs, killed_command, run_ranks, train_all
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Return what one process finds, and what each of two does."""
+    return train_all(), run_ranks(2, tmp_path_factory.mktemp("ranks"), train_all)
+
+
+def test_two_processes_train_the_model_of_one(trained):
+    one, two = trained
+    for found in two:
+        assert found.keys() == one.keys()
+        for name, values in one.items():
+            # A norm makes the biases before it irrelevant: their gradients are rounding, which Adam
+            # makes steps of. So they wander, and running means and validation after them.
+            wander = name.startswith("classes: members") and name.endswith(
+                (".0.bias", ".3.bias", "running_mean")
+            )
+            loose = wander or name == "classes: losses"
+            exact = name.startswith(("sin", "pooled", "cin"))
+            np.testing.assert_allclose(
+                found[name],
+                values,
+                rtol=1e-6 if exact else 1e-3,
+                atol=0.05 if loose else 1e-9 if exact else 2e-5,
+                err_msg=name,
+            )
+    np.testing.assert_allclose(two[0]["classes: losses"][0], one["classes: losses"][0], rtol=1e-5)
+
+
+def test_all_processes_have_one_model(trained):
+    first, second = trained[1]
+    for name, values in first.items():
+        np.testing.assert_array_equal(second[name], values, err_msg=name)
+
+
+@given(st.lists(st.integers(0, 20), max_size=6), st.integers(1, 3))
+def test_balanced_parts(cells, parts):
+    part = balance(torch.tensor(cells, dtype=torch.int64), parts).tolist()
+    best = min(
+        max(sum(c for c, p in zip(cells, one, strict=True) if p == q) for q in range(parts))
+        for one in product(range(parts), repeat=len(cells))
+    )
+    assert len(part) == len(cells)
+    assert set(part) <= set(range(parts))
+    found = max(sum(c for c, p in zip(cells, part, strict=True) if p == q) for q in range(parts))
+    assert best <= found <= (4 / 3 - 1 / (3 * parts)) * best  # Graham's bound
+
+
+def write_graphs(folder):
+    """Write graphs in two classes; return the words of a command that fits them."""
+    for i, graph in enumerate(GRAPHS[:24]):
+        path = folder / "ab"[i % 2] / f"{i}.graphml"
+        path.parent.mkdir(exist_ok=True)
+        nx.write_graphml(graph, path)
+    rest = ["--epochs", "3", "--hidden", "4", "--no-kernel", "--device", "cpu"]
+    return ["fit", str(folder / "a"), str(folder / "b"), *rest, "--out"]
+
+
+def lines(folder):
+    """Return the one line that two processes said.
+
+    Both say it if the first, where they agree on who does, has ended before the other asks.
+    """
+    (said,) = {*(folder / "0").read_text().splitlines(), *(folder / "1").read_text().splitlines()}
+    return said
+
+
+def test_a_killed_process_and_a_resumed_run(tmp_path, monkeypatch):
+    words = write_graphs(tmp_path)
+    for kind, code in {signal.SIGTERM: 2, signal.SIGKILL: -9}.items():
+        out = str(tmp_path / "resumed.mpsn")
+        assert run_ranks(2, tmp_path, killed_command, kind, *words, out) == [2, code]
+        said = lines(tmp_path)
+        assert said.startswith("error: Expected 2 processes until the end, got fewer")
+    assert not (tmp_path / "resumed.mpsn").exists()
+    assert (tmp_path / "resumed.mpsn.resume0").exists()
+    assert run_ranks(3, tmp_path, command, *words, str(tmp_path / "resumed.mpsn")) == [0, 0, 0]
+    assert (tmp_path / "0").read_text().endswith("resumed.mpsn\n")
+    assert not (tmp_path / "1").read_text()
+    assert not (tmp_path / "2").read_text()
+    assert not list(tmp_path.glob("*.resume*"))
+    monkeypatch.setattr("sys.argv", ["mpsn", *words, str(tmp_path / "whole.mpsn")])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    one, other = (load(tmp_path / f"{name}.mpsn") for name in ("whole", "resumed"))
+    assert len(other.histories_[0].train) == 3
+    for ours, theirs in zip(one.histories_, other.histories_, strict=True):
+        np.testing.assert_allclose(theirs.train, ours.train, rtol=1e-3)
+
+
+def test_an_error_of_all_processes_is_one_line(tmp_path):
+    assert run_ranks(2, tmp_path, command, "fit", str(tmp_path / "none"), "-o", "m.mpsn") == [2, 2]
+    said = lines(tmp_path)
+    assert said.startswith("error: ")
+    assert "none" in said
+    found = run_ranks(2, tmp_path, fit_own_graphs)
+    assert found[0] == found[1]
+    assert found[0].startswith("Expected the same graphs, targets and")
+
+
+def test_only_some_models_and_experiments_train_in_several_processes(tmp_path):
+    complex_file, labels = tmp_path / "complex.txt", tmp_path / "labels.csv"
+    complex_file.write_text("\n".join(f"{i} {i + 1}" for i in range(9)))
+    labels.write_text("cell,label\n" + "\n".join(f"{i},{'ab'[i % 2]}" for i in range(10)))
+    words = ["fit", str(complex_file), "--cells", str(labels), "-o", str(tmp_path / "m.mpsn")]
+    assert run_ranks(2, tmp_path, command, *words) == [2, 2]
+    said = lines(tmp_path)
+    assert "Expected one process to train a CellClassifier" in said
+    words = ["reproduce", "sr", "--quick", "--out", str(tmp_path / "runs")]
+    assert run_ranks(2, tmp_path, command, *words) == [2, 2]
+    said = lines(tmp_path)
+    assert "got sr with --jobs 1 in 2 processes" in said
+
+
+def test_the_place_of_a_process():
+    slurm = {"SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1"}
+    assert find_place({}) == find_place(slurm) == (0, 1, 0)
+    assert find_place({**slurm, "SLURM_STEP_NODELIST": "gpu[07-09],big"}) == (5, 8, 1)
+    assert find_place({**slurm, "MASTER_ADDR": "here"}) == (5, 8, 1)
+    torchrun = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}
+    assert find_place({**slurm, **torchrun, "MASTER_ADDR": "here"}) == (1, 2, 1)
+    assert find_place({"RANK": "1", "WORLD_SIZE": "2"}) == (1, 2, 0)  # one process in each pod
+    for nodes, first in {
+        "gpu[07-09],big": "gpu07",
+        "a1,a2": "a1",
+        "n[3,5]": "n3",
+        "x": "x",
+    }.items():
+        assert _address({"SLURM_STEP_NODELIST": nodes}) == first
+    for wrong in ("2", "-1", "one", ""):
+        with pytest.raises(MPSNError, match="Expected RANK from 0 to below WORLD_SIZE, got RANK="):
+            find_place({"RANK": wrong, "WORLD_SIZE": "2"})
