@@ -85,8 +85,9 @@ class Score(NamedTuple):
 
     def minus(self, other: "Score") -> Cell:
         """Return the difference of the means ± its standard error, paired over folds."""
-        pair = (dict(enumerate(score.folds)) for score in (self, other))
-        return difference(*pair) if len(self.folds) == len(other.folds) else Cell()
+        if len(self.folds) != len(other.folds):
+            return Cell()
+        return difference(dict(enumerate(self.folds)), dict(enumerate(other.folds)))
 
 
 class Row(NamedTuple):

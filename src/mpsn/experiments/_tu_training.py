@@ -147,7 +147,7 @@ def train_folds(
             data,
             y,
             [splits[i] for i in some],
-            [models[i] for i in some],  # type: ignore[misc]
+            [models[i] for i in some],
             [seeds[i] for i in some],
             settings,
             Capture(device, capture and world_size() == 1),
