@@ -69,8 +69,7 @@ def run(
     if world_size() > 1 and (engine != LOCAL or not experiment.parallel):
         raise MPSNError(
             f"Expected one process, or tu, zinc, molhiv or moleculenet one job at a time, got "
-            f"{experiment.name} on {engine} in {world_size()} processes; start it without torchrun "
-            f"or srun."
+            f"{experiment.name} in {world_size()} processes; start it without torchrun or srun."
         )
     data = data if isinstance(data, DataSets) else DataSets(experiment, data)
     store = Store(out, experiment.config, experiment.check)
