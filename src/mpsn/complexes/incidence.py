@@ -328,8 +328,7 @@ class Incidence:
     def _check(self, name: str, h: Tensor, reduce: str = "sum") -> None:
         if reduce not in ("sum", "mean"):
             raise ComplexError(
-                f"Expected reduce 'sum' or 'mean', got {reduce!r}; use MPSNConv for other "
-                f"aggregations."
+                f"Expected reduce 'sum' or 'mean', got {reduce!r}; use MPSNConv for others."
             )
         if name.endswith("messages"):
             expected, what = len(self.face), "entries"
