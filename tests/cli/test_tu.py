@@ -40,7 +40,7 @@ def test_a_table_of_one_data_set(mpsn, options, tmp_path):
     ("chosen", "said"),
     [
         (("--dataset", "IMDB-BINRY"), "Did you mean IMDB-BINARY"),
-        (("--model", "sim"), "sin, hierarchical, gin, swl-kernel, wl-kernel, got 'sim'"),
+        (("--model", "sim"), "propagation-kernel, got 'sim'. Did you mean sin"),
     ],
 )
 def test_unknown_names_are_refused(mpsn, options, chosen, said):

@@ -130,7 +130,7 @@ def test_the_same_in_every_process(hash_seed):
     """Colors of a fixed complex are fixed numbers, whatever Python's hashes are seeded with."""
     r = swl(mpsn.clique_complex(nx.karate_club_graph(), None))
     assert r.rounds == 6
-    assert r.colors[2][0][:6].tolist() == [40, 34, 35, 57, 33, 58]
+    assert r.colors[2][0][:6].tolist() == [54, 53, 55, 51, 33, 52]
     env = os.environ | {
         "PYTHONHASHSEED": hash_seed,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

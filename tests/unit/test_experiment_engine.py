@@ -291,4 +291,4 @@ def test_figures_come_as_png_and_svg(tmp_path):
 
 def test_tables_as_markdown():
     table = Table("T", ["a", "b"], [["|x|", "2"]], ["note"])
-    assert table.markdown() == "**T**\n\n| a | b |\n| --- | --- |\n| \\|x\\| | 2 |\n\nnote"
+    assert table.markdown() == "**T**\n\nnote\n\n| a | b |\n| --- | --- |\n| \\|x\\| | 2 |"

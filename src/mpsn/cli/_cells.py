@@ -53,8 +53,11 @@ Patience = Annotated[
 
 
 Precision = Annotated[
-    str,
-    typer.Option(help="Of forward passes: float32; bf16, in half the memory; or, on a GPU, tf32."),
+    str | None,
+    typer.Option(
+        help="Of forward passes: float32, the default; bf16, in half the memory; or, on a GPU, "
+        "tf32.",
+    ),
 ]
 
 

@@ -117,7 +117,7 @@ def fit(
         int | None, typer.Option(min=2, help="Also measure by cross-validation in so many folds.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    precision: Precision = "float32",
+    precision: Precision = None,
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random numbers.")
     ] = 0,

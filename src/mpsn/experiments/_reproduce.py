@@ -38,9 +38,9 @@ def reproduce(
     only: Sequence[str] = (),
     seeds: int | None = None,
     quick: bool = False,
-    out: Path = Path("runs"),
+    out: str | Path = "runs",
     device: str = "cpu",
-    data: Path | None = None,
+    data: str | Path | None = None,
     engine: Engine = LOCAL,
 ) -> Result:
     """Make a table and its figures, resuming from what is recorded in ``out``.
@@ -65,8 +65,8 @@ def reproduce(
         configs = {row: config.quick() for row, config in configs.items()}
     if seeds is None:
         seeds = 2 if quick else experiment.seeds
-    folder = out / (f"{name}-quick" if quick else name)
-    data_sets = DataSets(experiment, data)
+    folder = Path(out) / (f"{name}-quick" if quick else name)
+    data_sets = DataSets(experiment, None if data is None else Path(data))
     records, missing = run(
         experiment,
         configs,

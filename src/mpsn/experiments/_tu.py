@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from mpsn.datasets import TU, tu_folds
 from mpsn.datasets._folds import FOLDS, Folds, strata
@@ -28,6 +28,8 @@ class BaselineConfig(GINConfig):
 
     network: str = field(kw_only=True)
     """Its name."""
+    limit: int | None = None
+    """Largest number of graphs in each part of a fold. Defaults to no limit."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,11 +87,12 @@ class TUConfig:
 
     def quick(self) -> Self:
         """Return a small version: one fold; two epochs of a small network, or few kernels."""
+        few: dict[str, Any] = {"limit": 30} if isinstance(self.gin, BaselineConfig) else {}
         return replace(
             self,
             folds=1,
             sin=self.sin and replace(self.sin, hidden=16, layers=2),
-            gin=self.gin and replace(self.gin, hidden=16, layers=2),
+            gin=self.gin and replace(self.gin, hidden=16, layers=2, **few),
             train=self.train and replace(self.train, epochs=2),
             kernel=self.kernel
             and replace(self.kernel, rounds=self.kernel.rounds[:2], costs=(1.0,), parts=2),
@@ -225,6 +228,8 @@ def _train(job: Job, data: TUDataset, folds: Folds, resources: Resources) -> lis
             whole.append(Split(train, train[:0], test))
             seeds.append(seed * FOLDS + fold)
     splits = held + whole * config.whole
+    if isinstance(config.gin, BaselineConfig) and (most := config.gin.limit):
+        splits = [Split(*(part[:: -(-len(part) // most) or 1] for part in s)) for s in splits]
 
     def both(trained: list[Curves]) -> list[Curves]:
         curves = [{"val": c["val"], "val_test": c["test"]} for c in trained[: len(held)]]
