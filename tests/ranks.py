@@ -31,6 +31,7 @@ START.set_forkserver_preload(["mpsn.cli", "mpsn.estimators", "mpsn.experiments._
 
 # 25 are for training: the last batch of eight is of one graph, fewer than there are processes.
 GRAPHS = [nx.gnp_random_graph(5 + (i * 7) % 13, 0.2 + 0.3 * (i % 2), seed=i) for i in range(28)]
+ROWS = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
 FIT: dict[str, Any] = {"hidden": 8, "epochs": 3, "members": 1, "kernel": False, "device": "cpu"}
 FIT |= {"layers": 1, "batch_size": 8}
 
@@ -186,6 +187,19 @@ def norms() -> dict[str, Any]:
         found |= {f"gradient of {name}": p.grad for name, p in norm.named_parameters()}
         out |= {f"norm of {many}: {name}": value.numpy() for name, value in found.items()}
     return out
+
+
+def norms_apart() -> tuple[list[int], Any, Any]:
+    """Apply a norm that sees the rows of its own process: these, all outputs, and running means."""
+    os.environ["MPSN_SYNC_NORM"] = "0"
+    with joined():
+        norm = RowNorm(3)
+        shared = Parallel(lambda net, index: net(ROWS[index]), torch.ones(len(ROWS)))
+        with shared.training(norm):
+            out = shared(norm, torch.arange(len(ROWS)))
+        out.sum().backward()
+        sum_gradients(norm)
+        return shared.at.tolist(), out.detach().numpy(), norm.norm.running_mean.numpy()
 
 
 def _sum(part: torch.Tensor) -> torch.Tensor:

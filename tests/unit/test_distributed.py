@@ -15,7 +15,16 @@ from mpsn.errors import MPSNError
 from mpsn.estimators import load
 from mpsn.training._distributed import balance
 from mpsn.training._launch import _address, find_place
-from ranks import GRAPHS, command, fit_own_graphs, killed_command, run_ranks, train_all
+from ranks import (
+    GRAPHS,
+    ROWS,
+    command,
+    fit_own_graphs,
+    killed_command,
+    norms_apart,
+    run_ranks,
+    train_all,
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +59,19 @@ def test_all_processes_have_one_model(trained):
     first, second = trained[1]
     for name, values in first.items():
         np.testing.assert_array_equal(second[name], values, err_msg=name)
+
+
+def test_norms_of_each_process(tmp_path):
+    """With MPSN_SYNC_NORM=0 they are torch's on the rows of a process, and running means agree."""
+    found, norm = run_ranks(2, tmp_path, norms_apart), torch.nn.BatchNorm1d(3)
+    means = []
+    for at, out, _ in found:
+        norm.reset_running_stats()
+        np.testing.assert_allclose(out[at], norm(ROWS[at]).detach(), atol=1e-6)
+        means.append(norm.running_mean.numpy().copy())
+    for _, out, mean in found:
+        np.testing.assert_array_equal(out, found[0][1])
+        np.testing.assert_allclose(mean, np.mean(means, axis=0), atol=1e-7)
 
 
 @given(st.lists(st.integers(0, 20), max_size=6), st.integers(1, 3))

@@ -10,7 +10,7 @@ import torch
 
 import mpsn
 from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run
-from mpsn.training._distributed import world_size
+from mpsn.training._distributed import synchronized, world_size
 
 
 def perform(experiment: Experiment, job: Job, resources: Resources) -> Record:
@@ -49,6 +49,7 @@ def peak_memory() -> int:
 def environment(device: torch.device) -> dict[str, str]:
     """Return the versions and the hardware that a result may depend on."""
     cuda = device.type == "cuda"
+    apart = "" if synchronized() or world_size() == 1 else ", each with its own batch norms"
     return {
         "mpsn": mpsn.__version__,
         "python": platform.python_version(),
@@ -57,5 +58,5 @@ def environment(device: torch.device) -> dict[str, str]:
         "device": torch.cuda.get_device_name(device) if cuda else "cpu",
         "cores": str(os.cpu_count()),
         "threads": str(torch.get_num_threads()),
-        "processes": str(world_size()),
+        "processes": f"{world_size()}{apart}",
     }

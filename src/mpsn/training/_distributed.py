@@ -3,12 +3,17 @@
 Weights, random numbers and losses are the same in all processes, so that the model is the one that
 a single process trains, up to rounding. In a single process, all functions here do nothing.
 
+Batch norms see the cells of all processes, which takes two messages each in every step. With the
+environment variable MPSN_SYNC_NORM=0 they see those of their own process only, as torch's do, and
+running statistics are averaged: a step is faster, and the model another one.
+
 Gradients are summed after the backward pass, in one message, rather than by torch's
 DistributedDataParallel: batch norms talk during the backward pass, whose order depends on the
 complexes of a batch, and between its messages theirs would be mixed up.
 """
 
 import heapq
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -35,6 +40,11 @@ def world_size() -> int:
 def rank() -> int:
     """Return the number of this process among them; number 0 writes files."""
     return dist.get_rank() if world_size() > 1 else 0
+
+
+def synchronized() -> bool:
+    """Return whether batch norms see the cells of all processes, and there are several."""
+    return world_size() > 1 and os.environ.get("MPSN_SYNC_NORM", "1") != "0"
 
 
 def _talk(function: Callable[..., object], message: object) -> None:
@@ -113,18 +123,22 @@ def own_part(index: Tensor, cells: Tensor, none: int) -> Tensor:
 def sum_gradients(module: torch.nn.Module) -> None:
     """Give parameters the sums of their gradients over all processes, in one message.
 
-    Those without any gradient keep None.
+    Those without any gradient keep None. Running statistics that differ become their means.
     """
     if world_size() == 1:
         return
     weights = list(module.parameters())
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in weights]
     there = grads[0].new_tensor([p.grad is not None for p in weights])
-    flat = torch.cat([there, *(grad.reshape(-1) for grad in grads)])
+    apart = [b for b in module.buffers() if b.is_floating_point() and not synchronized()]
+    shares = [buffer / world_size() for buffer in apart]
+    flat = torch.cat([there, *(part.reshape(-1) for part in (*grads, *shares))])
     _talk(dist.all_reduce, flat)
-    used, *sums = torch.split(flat, [len(there), *(p.numel() for p in weights)])
-    for p, some, grad in zip(weights, used.tolist(), sums, strict=True):
+    used, *sums = torch.split(flat, [len(there), *(part.numel() for part in (*weights, *apart))])
+    for p, some, grad in zip(weights, used.tolist(), sums, strict=False):
         p.grad = grad.view_as(p) if some else None
+    for buffer, mean in zip(apart, sums[len(weights) :], strict=True):
+        buffer.copy_(mean.view_as(buffer))
 
 
 class Parallel:
@@ -169,7 +183,7 @@ class Parallel:
 
     def _norm(self, layer: RowNorm, alone: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         norm: Any = layer.norm
-        if not layer.training:
+        if not (layer.training and synchronized()):
             return alone(x)
         running = norm.running_mean, norm.running_var, norm.num_batches_tracked
         rows = x.reshape(-1, x.shape[-1])
