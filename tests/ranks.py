@@ -55,6 +55,8 @@ def run_ranks(size: int, out: Path, function: Callable[..., Any], *args: Any) ->
         running.append((process, ours))
     found = []
     for process, ours in running:
+        if not ours.poll(300):
+            process.kill()
         try:
             found.append(ours.recv())
         except EOFError:
@@ -84,6 +86,7 @@ def killed_command(kind: int, *words: str) -> None:
     def note(self: Progress, *args: Any) -> None:
         save(self, *args)
         if rank() == 1:
+            Progress.save = save  # type: ignore[method-assign]  # once
             os.kill(os.getpid(), kind)
 
     Progress.save = note  # type: ignore[method-assign]

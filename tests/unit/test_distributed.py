@@ -84,7 +84,8 @@ def test_balanced_parts(cells, parts):
     assert len(part) == len(cells)
     assert set(part) <= set(range(parts))
     found = max(sum(c for c, p in zip(cells, part, strict=True) if p == q) for q in range(parts))
-    assert best <= found <= (4 / 3 - 1 / (3 * parts)) * best  # Graham's bound
+    assert best <= found
+    assert 3 * parts * found <= (4 * parts - 1) * best  # Graham's bound
 
 
 def write_graphs(folder):

@@ -55,8 +55,7 @@ Patience = Annotated[
 Precision = Annotated[
     str | None,
     typer.Option(
-        help="Of forward passes: float32, the default; bf16, in half the memory; or, on a GPU, "
-        "tf32.",
+        help="Of forward passes: float32, the default; bf16, in less memory; or, on a GPU, tf32.",
     ),
 ]
 

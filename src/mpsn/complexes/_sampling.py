@@ -150,7 +150,6 @@ class SubcomplexLoader(DataLoader[Any]):
         seed: Of the samples that ``fan_out`` asks for; they do not depend on the number of worker
             processes then. Defaults to torch's own random numbers.
         **options: Of PyTorch's ``DataLoader``: ``shuffle``, ``num_workers``, ``pin_memory``, ...
-            With PyG's ``PrefetchLoader`` around it, batches are copied to a GPU ahead of time.
 
     Example:
         >>> K = mpsn.clique_complex(nx.path_graph(10))

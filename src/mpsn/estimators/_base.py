@@ -53,7 +53,7 @@ from mpsn.lifting._named import Lift, as_lift
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._config import build
 from mpsn.training._device import Precision
-from mpsn.training._distributed import Forward, check_same, world_size
+from mpsn.training._distributed import Forward, check_same, norms_apart, world_size
 
 
 class Simplicial(BaseEstimator):
@@ -163,7 +163,7 @@ class Simplicial(BaseEstimator):
         if resume is not None or world_size() > 1:
             settings = {**self.get_params(), "random_state": trainer.seed, "targets": self.targets_}
             parts = [*to_parts(data.union.to("cpu")).values(), numbers]
-            key = fit_key(settings, parts)
+            key = fit_key(settings | {"norms apart": norms_apart()}, parts)
             check_same(key, "graphs, targets and settings")
             trainer.resume = None if resume is None else Resume(Path(resume), key)
         here, y_here = data.to(trainer.device), numbers.to(trainer.device)

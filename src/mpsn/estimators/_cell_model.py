@@ -253,14 +253,15 @@ class CellModel(BaseEstimator):
             raise GraphError(
                 f"Expected a cell from 0 to {data.union.count(self.dim) - 1}, got {number}."
             )
-        union, names = data.union.to(self.model_.device), vertex_names(graph)
+        union, names = data.union, vertex_names(graph)
         if is_large(self, data):
             at = {self.dim: torch.tensor([number])}
-            part = neighborhood(union, at, self.layers, lower=self.oriented)
+            part = neighborhood(union.to("cpu"), at, self.layers, lower=self.oriented)
             union, number = with_all(self, part.complex), int(part.seeds[self.dim])
             names = tuple(names[v] if names else v for v in part.rows[0].tolist())
         if names is not None:
             union = union.replace(vertex_labels=names)
+        union = union.to(self.model_.device)
         with torch.no_grad():
             rows = self.model_(union)[number : number + 1]
         output, name, runner_up, margin = self.targets_.explained(rows, target)

@@ -72,6 +72,8 @@ class BRECConfig:
         for name in {*self.categories, *self.short, *self.alone} - set(CATEGORIES):
             raise ConfigError(f"Expected categories among {', '.join(CATEGORIES)}, got {name!r}.")
         check_baseline(self.baseline, self.gin)
+        if self.gin is not None and not self.baseline:
+            raise ConfigError("Expected settings in gin with a baseline, got them alone.")
         if self.test != "swl" and (self.network is not None or self.marks):
             raise ConfigError(f"Expected CIN and marks with test 'swl', got {self.test!r}.")
 

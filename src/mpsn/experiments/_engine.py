@@ -15,7 +15,7 @@ from mpsn.experiments._experiment import DataSets, Experiment, Job, Record
 from mpsn.experiments._local import LocalEngine
 from mpsn.experiments._store import Store, remaining
 from mpsn.training._config import ConfigError
-from mpsn.training._distributed import agree, check_same, rank, world_size
+from mpsn.training._distributed import agree, check_same, norms_apart, rank, world_size
 
 
 class Engine(Protocol):
@@ -68,8 +68,8 @@ def run(
     """
     if world_size() > 1 and (engine != LOCAL or not experiment.parallel):
         raise MPSNError(
-            f"Expected one process, or tu, zinc, molhiv or moleculenet one job at a time, got "
-            f"{experiment.name} in {world_size()} processes; start it without torchrun or srun."
+            f"Expected one process, or tu, fair, zinc, molhiv or moleculenet, one job at a time, "
+            f"got {experiment.name} in {world_size()} processes; start it without torchrun or srun."
         )
     data = data if isinstance(data, DataSets) else DataSets(experiment, data)
     store = Store(out, experiment.config, experiment.check)
@@ -83,7 +83,7 @@ def run(
         agree(partial(check_writable, store.path(job), what="records", parents=True))
     missing = _read(data, left)
     left = [job for job in left if experiment.source(job) not in missing]
-    check_same([str(job) for job in left], "data sets")
+    check_same([norms_apart(), *map(str, left)], "data sets and MPSN_SYNC_NORM")
     if missing and (only or not (done or left)):
         names, reasons = zip(*missing.values(), strict=True)
         raise MPSNError(f"No data for {', '.join(names)}. {reasons[0]}")

@@ -82,7 +82,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
 def selected(records: Sequence[Record]) -> dict[tuple[str, str], Score]:
     """Return the test accuracies by data set and model, of the best settings in validation.
 
-    Seeds that do not have all folds of the first one are left out: they were interrupted.
+    Seeds that have fewer folds than others are left out: they were interrupted.
     """
     best: dict[tuple[str, str], dict[int, dict[int, Run]]] = defaultdict(dict)
     for record in records:
@@ -116,11 +116,11 @@ def table(records: list[Record]) -> Table:
             if score and len(score.folds) < FOLDS:
                 notes.append(f"{dataset}: {label} on {len(score.folds)} of {FOLDS} folds.")
         sin, gin = found.get((dataset, "sin")), found.get((dataset, "gin"))
-        if sin and gin:
-            lines.append([dataset, "SIN minus GIN", sin.minus(gin), "", ""])
-        off = next(r.runs[0].metrics["imbalance"] for r in records if r.job.data == dataset)
+        if sin and gin and (off := sin.minus(gin)):
+            lines.append([dataset, "SIN minus GIN", off, "", ""])
+        most = next(r.runs[0].metrics["imbalance"] for r in records if r.job.data == dataset)
         notes.append(
-            f"{dataset}: the share of a class in a part of a fold is at most {off:.1f} points from "
+            f"{dataset}: the share of a class in a part of a fold is at most {most:.1f} points off "
             f"that in the whole set."
         )
     columns = ["data set", "model", "test accuracy", "published", "seeds"]

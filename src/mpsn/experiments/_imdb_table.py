@@ -85,7 +85,7 @@ def table(records: list[Record]) -> Table:
                 row.name,
                 f"{first['parameters']:g}" if "parameters" in first else "",
                 row.mean("score"),
-                plus_minus(*off, sign="+").having(kind="difference") if off else "",
+                plus_minus(*off, sign="+") if off else "",
                 row.mean("last"),
                 row.mean("fit"),
                 str(len({seed for seed, _ in row.runs})),

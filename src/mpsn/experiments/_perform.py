@@ -10,7 +10,7 @@ import torch
 
 import mpsn
 from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run
-from mpsn.training._distributed import synchronized, world_size
+from mpsn.training._distributed import norms_apart, world_size
 
 
 def perform(experiment: Experiment, job: Job, resources: Resources) -> Record:
@@ -49,7 +49,7 @@ def peak_memory() -> int:
 def environment(device: torch.device) -> dict[str, str]:
     """Return the versions and the hardware that a result may depend on."""
     cuda = device.type == "cuda"
-    apart = "" if synchronized() or world_size() == 1 else ", each with its own batch norms"
+    apart = ", each with its own batch norms" if norms_apart() else ""
     return {
         "mpsn": mpsn.__version__,
         "python": platform.python_version(),

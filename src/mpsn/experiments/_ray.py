@@ -57,12 +57,13 @@ class RayEngine:
         """Return how many GPUs each job takes."""
         if device not in ("cpu", "cuda", "auto"):
             raise MPSNError(f"Expected cpu, cuda or auto on a Ray cluster, got {device!r}.")
-        there = connect(self.address).cluster_resources().get("GPU", 0)
+        nodes = connect(self.address).nodes()
+        there = max((node["Resources"].get("GPU", 0) for node in nodes if node["Alive"]), default=0)
         asked = 0 if device == "cpu" or (device == "auto" and not there) else self.gpus or 1
         if asked > there:
             raise MPSNError(
-                f"Expected {asked} GPUs in the Ray cluster for a job on {device}, got {there:g}; "
-                "add a node with GPUs, or use cpu."
+                f"Expected {asked} GPUs on a node of the Ray cluster for a job on {device}, got "
+                f"{there:g}; add a node with GPUs, or use cpu."
             )
         return asked
 
@@ -117,13 +118,13 @@ def connect(address: str | None) -> Any:
             quiet["include_dashboard"] = False
         host, _, port = address.rpartition(":")
         try:
-            if host and port.isdigit():  # Ray itself would wait for minutes
+            if host and port.isdigit() and "://" not in host:  # Ray itself would wait for minutes
                 socket.create_connection((host, int(port)), timeout=10).close()
             ray.init(address, **quiet)
         except (OSError, RuntimeError, ValueError) as error:
             raise MPSNError(
                 f"Expected a Ray cluster at {address}, got {error!s:.300}. Start one with `ray "
-                "start --head`, or leave out the address for one on this machine."
+                "start --head`, or leave out the address and RAY_ADDRESS for one on this machine."
             ) from error
     return ray
 

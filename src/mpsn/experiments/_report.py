@@ -124,8 +124,9 @@ def _commands(section: Section) -> list[str]:
         job, gpu = record.job, record.environment.get("device", "cpu") != "cpu"
         models.setdefault(gpu, set()).add(job.config.model if experiment.select else job.row)
         planned = experiment.jobs(job.row, job.config, tuple(range(usual)))
-        as_planned = any(job.seeds == each.seeds for each in planned)
-        seeds = max(seeds, usual if as_planned else 1 + max(job.seeds))
+        if len({seed for each in planned for seed in each.seeds}) == usual:  # not one at most
+            seeds = max(seeds, 1 + max(job.seeds))
+    seeds = seeds or usual
     rows = rows_of(experiment.name, experiment.config)
     every = {config.model if experiment.select else row for row, config in rows.items()}
     return [

@@ -112,10 +112,13 @@ def work(job: Job, resources: Resources) -> list[Run]:
     """Count the pairs that are indistinguishable to each seed's network, or to exact SWL."""
     config: SRConfig = job.config
     device, graphs = resources.device, resources.data
-    if config.max_ring:
-        lifted: ComplexDataset[Any] = ring_complexes(graphs, config.max_ring, device=device)
-    else:
-        lifted = clique_complexes(graphs, None, device=device)
+
+    def lift(graphs: Sequence[Any]) -> ComplexDataset[Any]:
+        if config.max_ring:
+            return ring_complexes(graphs, config.max_ring, device=device)
+        return clique_complexes(graphs, None, device=device)
+
+    lifted = lift(graphs)
     if config.exact:
         found = _rate(swl_pairs(lifted))
         resources.tick(len(lifted))
@@ -126,7 +129,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
         failed = [torch.pdist(rows) <= config.eps for rows in embeddings]
         return [Run(s, 0, _rate(pairs)) for s, pairs in zip(job.seeds, failed, strict=True)]
     exact = None if config.baseline else swl_pairs(lifted)
-    copies = clique_complexes(list(map(relabel, graphs[:COPIES])), None, device=device)
+    copies = lift(list(map(relabel, graphs[:COPIES])))
     return [
         Run(seed, 0, against_swl(rows, again, exact, config.eps))
         for seed, rows, again in zip(

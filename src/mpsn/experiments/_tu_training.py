@@ -15,7 +15,7 @@ from mpsn.errors import MPSNError
 from mpsn.experiments._one_by_one import train_alone
 from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches, score
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
-from mpsn.nn.models import CIN, GIN
+from mpsn.nn.models import CIN, GIN, Hierarchical
 from mpsn.nn.models._model import Model
 from mpsn.training._capture import Capture
 from mpsn.training._device import one_thread, seeded
@@ -125,6 +125,12 @@ def train_folds(
     if not isinstance(models[0], CIN | GIN):
         if pauses:
             raise MPSNError("Expected sin or gin to watch, got a model that is trained alone.")
+        if world_size() > 1 and not isinstance(models[0], Hierarchical):
+            raise MPSNError(
+                f"Expected SIN or GIN in {world_size()} processes, got "
+                f"{type(models[0]).__name__}; choose --model sin,gin, or start it without torchrun "
+                f"or srun."
+            )
         alone = []
         for model, split, seed in zip(models, splits, seeds, strict=True):
             model = model.to(device)

@@ -7,6 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from mpsn._io import check_writable
 from mpsn.experiments._engine import LOCAL, Engine, run
 from mpsn.experiments._experiment import DataSets, Job, Run, Table, by_row
 from mpsn.experiments._ray import RayEngine
@@ -179,6 +180,9 @@ def _asha(
         name: [_validation(r[name]).mean for r in takewhile(lambda r: name in r, recorded)]  # noqa: B023
         for name in rounds[0]
     }
+    for configs in rounds:
+        for name, config in configs.items():
+            check_writable(store.path(_job(name, config)), what="records", parents=True)
     prune(
         {name: [_job(name, configs[name]) for configs in rounds] for name in rounds[0]},
         known,

@@ -42,9 +42,9 @@ def rank() -> int:
     return dist.get_rank() if world_size() > 1 else 0
 
 
-def synchronized() -> bool:
-    """Return whether batch norms see the cells of all processes, and there are several."""
-    return world_size() > 1 and os.environ.get("MPSN_SYNC_NORM", "1") != "0"
+def norms_apart() -> bool:
+    """Return whether there are several processes, and batch norms see the cells of their own."""
+    return world_size() > 1 and os.environ.get("MPSN_SYNC_NORM", "1") == "0"
 
 
 def _talk(function: Callable[..., object], message: object) -> None:
@@ -130,7 +130,7 @@ def sum_gradients(module: torch.nn.Module) -> None:
     weights = list(module.parameters())
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in weights]
     there = grads[0].new_tensor([p.grad is not None for p in weights])
-    apart = [b for b in module.buffers() if b.is_floating_point() and not synchronized()]
+    apart = [b for b in module.buffers() if b.is_floating_point() and norms_apart()]
     shares = [buffer / world_size() for buffer in apart]
     flat = torch.cat([there, *(part.reshape(-1) for part in (*grads, *shares))])
     _talk(dist.all_reduce, flat)
@@ -183,7 +183,7 @@ class Parallel:
 
     def _norm(self, layer: RowNorm, alone: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         norm: Any = layer.norm
-        if not (layer.training and synchronized()):
+        if not layer.training or norms_apart():
             return alone(x)
         running = norm.running_mean, norm.running_var, norm.num_batches_tracked
         rows = x.reshape(-1, x.shape[-1])

@@ -56,7 +56,10 @@ def find_place(env: Mapping[str, str]) -> Place:
         numbers = [int(word) if word.isdecimal() else -1 for word in words]
         if min(numbers) < 0 or numbers[0] >= numbers[1]:
             given = ", ".join(f"{name}={word}" for name, word in zip(names, words, strict=True))
-            raise MPSNError(f"Expected {names[0]} from 0 to below {names[1]}, got {given:.100}.")
+            raise MPSNError(
+                f"Expected {names[0]} from 0 to below {names[1]}, got {given:.100}; start all "
+                "processes with torchrun or srun."
+            )
         return Place(*numbers)
     return Place()
 

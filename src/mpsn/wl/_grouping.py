@@ -48,8 +48,8 @@ def group(
     A receiver that is alone with its color is a group by itself. For the others, a 64-bit hash of
     the signature proposes the groups, then every member is compared in full with the first of its
     group; signatures that share a hash are separated by their bytes. Groups are numbered by hash,
-    then those of one receiver by color, so the numbers depend only on the set of signatures: not on
-    the order of the receivers, the device, or the process.
+    then those of one receiver by color, so the numbers depend only on the multiset of signatures:
+    not on the order of the receivers, the device, or the process.
 
     Args:
         own: Color of each receiver, (n,) int64.

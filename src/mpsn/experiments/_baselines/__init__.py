@@ -22,10 +22,13 @@ BASELINES: dict[str, Callable[[GINConfig], Model]] = {
 }
 
 
+EXPRESSIVE = ("gsn", "ign", "ngn", "ppgn")
+
+
 def check_baseline(name: str, settings: GINConfig | None) -> None:
-    """Raise unless ``name`` is empty, or that of a baseline with its settings."""
-    if name and (name not in BASELINES or settings is None):
+    """Raise unless ``name`` is empty, or that of an expressive baseline with its settings."""
+    if name and (name not in EXPRESSIVE or settings is None):
         raise ConfigError(
-            f"Expected a baseline among {', '.join(BASELINES)}, and its settings in gin, got "
+            f"Expected a baseline among {', '.join(EXPRESSIVE)}, and its settings in gin, got "
             f"{name!r}{'' if settings else ' without'}."
         )

@@ -18,13 +18,13 @@ KEPT = 30  # vertices of a graph
 
 
 class DGCNN(Model):
-    r"""The deep graph convolutional network (Zhang et al. 2018, equation 1).
+    r"""The deep graph convolutional network (Zhang et al. 2018, equation 2).
 
     .. math:: Z^{t+1} = f(\tilde{D}^{-1} \tilde{A} Z^t W^t), \qquad \tilde{A} = A + I
 
     ``layers`` times with width ``hidden``, then once with width 1, by which the vertices are
     sorted; the convolutions and dense layers of the paper read the features of all layers of the
-    last 30 of them, in descending order. Graphs with fewer vertices are filled up with zeros. Of
+    30 highest, in descending order. Graphs with fewer vertices are filled up with zeros. Of
     the other settings it reads ``act``, ``dropout`` and the widths of input and output.
 
     Args:

@@ -47,8 +47,9 @@ class GSN(Model):
 
     .. math:: h_v^0 = x_v \,\|\, \log(1 + s_v)
 
-    where s_v are the numbers of substructures at vertex v (equations 2 and 4): the cells of the
-    complexes that the network is given, such as cliques or rings, see :func:`substructures`.
+    where s_v are the numbers of substructures at vertex v: the cells, of up to 8 vertices, of the
+    complexes that the network is given, such as cliques or rings, see :func:`substructures`. They
+    are input features only, and logarithms.
 
     Args:
         config: The settings of GIN.

@@ -9,11 +9,12 @@ from mpsn.nn.models import GINConfig
 
 
 class Block(torch.nn.Module):
-    r"""A block with one matrix product per feature (Maron et al. 2019, section 6, figure 2).
+    r"""A block with one matrix product per feature, after section 6 of Maron et al. 2019.
 
     .. math:: X' = m_3\bigl(X \,\|\, m_1(X) \cdot m_2(X) / n\bigr)
 
-    m_1 and m_2 are perceptrons of two dense layers, m_3 of one, on the features of each pair. The
+    m_1 and m_2 are perceptrons of two dense layers, m_3 of one, on the features of each pair; the
+    paper puts m_3(X) beside the product, where here m_3 reads both. The
     product is divided by the number of vertices, which keeps features of large graphs small.
     """
 

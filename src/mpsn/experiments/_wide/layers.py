@@ -10,7 +10,7 @@ from torch import Tensor
 from mpsn.experiments._wide import masked
 from mpsn.experiments._wide.batch import WideBatch
 from mpsn.nn.conv._mlp import RowNorm
-from mpsn.training._distributed import batch_norm, synchronized
+from mpsn.training._distributed import batch_norm, norms_apart, world_size
 
 
 class Blocks:
@@ -125,7 +125,7 @@ class WideNorm(torch.nn.Module):
         """Let torch do it, with the models side by side as channels: for M = 1 a mere view."""
         models, height, width = rows.shape
         flat = rows.transpose(0, 1).reshape(height, models * width)
-        if self.training and synchronized():  # one model at a time
+        if self.training and world_size() > 1 and not norms_apart():  # one model at a time
             running = self.running_mean[0], self.running_var[0], self.steps
             out = batch_norm(
                 flat, self.weight[0], self.bias[0], running, float(self.momentum), self.eps
