@@ -38,9 +38,9 @@ def table(records: list[Record]) -> Table:
     total = sum(len(CATEGORIES[name]) for name in present)
     columns = ["test or network", *sizes, f"total ({total})", "network against test"]
     notes = [
-        "Pairs distinguished, for networks the mean over seeds; - is not run, and not in the total. "
-        "Rings are chordless cycles, triangles among them. Marks are used on the pairs that are indistinguishable "
-        "without, since they can only help."
+        "Pairs distinguished, for networks the mean over seeds; - is not run, and not in the "
+        "total. Rings are chordless cycles, triangles among them. Marks are used on the pairs that "
+        "are indistinguishable without, since they can only help."
     ]
     return Table("BREC: pairs distinguished", columns, lines, notes, highest=columns[1:-1])
 
