@@ -443,8 +443,9 @@ def test_stratified_folds_are_told_from_given_ones(data):
 
 @pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")
 def test_the_quick_version_runs_on_real_data(tmp_path):
-    result = reproduce("tu", only=["PROTEINS"], quick=True, seeds=1, out=tmp_path)
-    models = {config.model for config in tu.select(["PROTEINS"], []).values()}
-    shown = {line[1] for line in result.table.rows}
-    assert {label for name, label in MODELS.items() if name in models} <= shown
+    models = {config.model for config in tu.select(["PROTEINS"], []).values()} - {"ppgn"}  # slow
+    rows = [f"proteins-{model}" for model in models]
+    result = reproduce("tu", models=rows, quick=True, seeds=1, out=tmp_path)
+    shown = {line[1] for line in result.table.rows if line[4]}
+    assert shown == {MODELS[model] for model in models}
     assert {Path(path).stem for path in result.figures} == {"tu_triangles", "tu_curves"}
