@@ -22,8 +22,9 @@ import psutil
 
 from mpsn.experiments import LocalEngine, RayEngine
 from mpsn.experiments._engine import run
-from mpsn.experiments._experiment import Experiment, Job, Run, Table
+from mpsn.experiments._experiment import Experiment, Job, Run
 from mpsn.experiments._ray import connect
+from mpsn.experiments._table import Table
 
 CORES = 2
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Self
 
 from mpsn.errors import FileError, MissingDataError
-from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run, Table
+from mpsn.experiments._experiment import Experiment, Job, Record, Resources, Run
+from mpsn.experiments._table import Table
 
 
 @dataclass(frozen=True)

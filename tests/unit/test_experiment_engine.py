@@ -16,11 +16,12 @@ from mpsn.errors import FileError, MPSNError
 from mpsn.experiments import _reproduce
 from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._engine import run
-from mpsn.experiments._experiment import DataSets, Resources, Table
+from mpsn.experiments._experiment import DataSets, Resources
 from mpsn.experiments._local import LocalEngine
 from mpsn.experiments._reproduce import draw
 from mpsn.experiments._rows import find, rows
 from mpsn.experiments._store import Store
+from mpsn.experiments._table import Table
 from mpsn.training import _config as configs
 from toy_experiment import EXPERIMENT, Inner, ToyConfig, contents
 

@@ -92,8 +92,9 @@ def test_the_tables_in_the_readme_follow_from_the_records():
 def test_pictures_of_the_report_have_captions(name):
     experiment, records = recorded(name)
     figures = experiment.figures(records, None)
-    if not figures:
+    if name in ("fair", "imdb") and not figures:
         pytest.skip("nothing to draw yet")
+    assert figures
     for figure in figures.values():
         assert figure.get_label().endswith(".")
         for ax in figure.axes:  # legends stand beside the curves

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from mpsn._io import atomic_write
-from mpsn.errors import FileError
-from mpsn.errors import MissingDataError as MissingDataError
+from mpsn.errors import FileError, MissingDataError
 
 MAX_BYTES = 1 << 28  # of a download
 MAX_WORK = 5.0  # seconds of processor time for one; they are few unless its pieces are tiny

@@ -17,9 +17,9 @@ from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes._convert import close_under_faces, union_of
 from mpsn.complexes.complex import as_incidences
 from mpsn.datasets._files import MAX_PARSED, check_file, open_file
-from mpsn.datasets._sources import USE, MissingDataError, at_hand
+from mpsn.datasets._sources import USE, at_hand
 from mpsn.datasets._surface_search import search
-from mpsn.errors import UNREADABLE, FileError, GraphError, TooLargeError
+from mpsn.errors import UNREADABLE, FileError, GraphError, MissingDataError, TooLargeError
 
 FILE = "surfaces/2_manifolds_n4_10.json.gz"
 MOST = 10  # vertices of a surface

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes._saving import from_parts
-from mpsn.datasets._sources import USE, MissingDataError, at_hand, locate
+from mpsn.datasets._sources import USE, at_hand, locate
 from mpsn.datasets._tu_raw import Numbers, RawGraphs, holds, parse, read_members
-from mpsn.errors import FileError, LeftOut, did_you_mean
+from mpsn.errors import FileError, LeftOut, MissingDataError, did_you_mean
 from mpsn.lifting import clique_complex
 
 SOURCE = "https://www.chrsmrrs.com/graphkerneldatasets"

@@ -17,8 +17,8 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets import read_graphs
-from mpsn.datasets._sources import MissingDataError, at_hand
-from mpsn.errors import FileError
+from mpsn.datasets._sources import at_hand
+from mpsn.errors import FileError, MissingDataError
 from mpsn.experiments._baselines import BASELINES, check_baseline
 from mpsn.experiments._baselines.gsn import substructures
 from mpsn.experiments._brec_table import CATEGORIES, figures, measured, table

@@ -14,8 +14,8 @@ import torch
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes._graphs import as_graph
 from mpsn.datasets import read_graphs
-from mpsn.datasets._sources import MissingDataError, at_hand
-from mpsn.errors import FileError
+from mpsn.datasets._sources import at_hand
+from mpsn.errors import FileError, MissingDataError
 from mpsn.experiments._experiment import Experiment, Job
 from mpsn.experiments._graph_data import PARTS, GraphData
 from mpsn.experiments._graph_level import GraphLevelConfig, jobs, measured, steps, work

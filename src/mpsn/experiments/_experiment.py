@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from mpsn.errors import FileError
-from mpsn.experiments._table import Cell, difference
-from mpsn.experiments._table import Table as Table
+from mpsn.experiments._table import Cell, Table, difference
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from mpsn.datasets import FlowDataset, synthetic_flows
-from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources, Run, Table
+from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Resources, Run
 from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures, measured
 from mpsn.experiments._flow_training import Training, train
+from mpsn.experiments._table import Table
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
 
 if TYPE_CHECKING:

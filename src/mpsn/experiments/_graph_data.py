@@ -14,8 +14,8 @@ from mpsn.complexes import ComplexDataset
 from mpsn.datasets import read_molecules
 from mpsn.datasets._molecule_files import Table, load_rdkit, read_table
 from mpsn.datasets._molecules import parse_molecule
-from mpsn.datasets._sources import MissingDataError, at_hand
-from mpsn.errors import FileError, MPSNError
+from mpsn.datasets._sources import at_hand
+from mpsn.errors import FileError, MissingDataError, MPSNError
 from mpsn.experiments._graph_training import Parts
 from mpsn.experiments._rows import find
 

@@ -18,10 +18,10 @@ from mpsn.experiments._experiment import (
     Record,
     Resources,
     Run,
-    Table,
 )
 from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures
 from mpsn.experiments._flow_training import Training, train
+from mpsn.experiments._table import Table
 from mpsn.lifting import laplacian_coordinates
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, MapFlowConfig, MapFlowNet
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from mpsn._io import save_figure
 from mpsn.errors import FileError, MissingPackageError
 from mpsn.experiments._engine import LOCAL, Engine, run
-from mpsn.experiments._experiment import DataSets, Record, Table
+from mpsn.experiments._experiment import DataSets, Record
 from mpsn.experiments._rows import find, rows
+from mpsn.experiments._table import Table
 from mpsn.training._distributed import rank
 
 

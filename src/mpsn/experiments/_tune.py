@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 from mpsn._io import check_writable
 from mpsn.experiments._engine import LOCAL, Engine, run
-from mpsn.experiments._experiment import DataSets, Job, Run, Table, by_row
+from mpsn.experiments._experiment import DataSets, Job, Run, by_row
 from mpsn.experiments._ray import RayEngine
 from mpsn.experiments._store import Store
+from mpsn.experiments._table import Table
 from mpsn.experiments._tu import EXPERIMENT, TUConfig
 from mpsn.experiments._tu_table import Score, stack
 from mpsn.training._config import ConfigError
