@@ -158,7 +158,7 @@ class ColorClasses:
         p, q = dense.split([hs[k], hs[k + 1]])
         sizes = [len(part.faces) for part in cofaces]
         table: Tensor = p.new_empty(sum(sizes), p.shape[1])
-        for part, m in zip(cofaces, table.split(sizes), strict=True):
+        for part, m in zip(cofaces, torch.split(table, sizes), strict=True):
             torch.index_select(p, 0, part.faces, out=m)
             m.view(-1, k + 2, p.shape[1]).add_(q.index_select(0, part.own)[:, None])
             m.copy_(conv.act(m))  # mostly in place
