@@ -1,35 +1,37 @@
 """SIN on classes of simplices that are indistinguishable to SWL, instead of on every simplex."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn.complexes import Incidence, SimplicialComplex, _plain
+from mpsn.complexes import SimplicialComplex
 from mpsn.complexes._sparse import ranges, segment_sum
 from mpsn.errors import LayerError
-from mpsn.nn import functional as fn
 from mpsn.nn.conv import CINConv
 from mpsn.nn.models import SIN
 from mpsn.wl import swl
 
+ROWS = 8192  # colors of one dimension computed at a time on a CPU, so that they stay in its cache
 
-class Round(NamedTuple):
-    """From the colors of one round to those of the next, one tensor per dimension k.
+
+class Part(NamedTuple):
+    """Some colors of dimension k and one round, and what they are made of.
 
     Attributes:
-        own: The color before of every color, (m_k,).
-        faces: The colors before of the faces of every color of dimension k >= 1.
-        senders: For every color, the leave-one-out messages it receives, as rows of the table of
-            (m_{k+1}, k+2) such messages; the rows of color c are ``ptr[c]`` up to the next.
-        ptr: Where the rows of each color start in ``senders``, and the end, (m_k + 1,).
+        own: Their colors in the round before, (m,).
+        faces: The colors before of their faces, (m (k+1),).
+        entries: The messages that they receive, as positions in the table of faces of all colors of
+            dimension k+1: color c receives those from ``ptr[c]`` to ``ptr[c + 1]``.
+        ptr: Offsets of ``entries``, (m + 1,).
     """
 
-    own: list[Tensor]
-    faces: list[Incidence]
-    senders: list[Tensor]
-    ptr: list[Tensor]
+    own: Tensor
+    faces: Tensor
+    entries: Tensor
+    ptr: Tensor
 
 
 class ColorClasses:
@@ -56,32 +58,40 @@ class ColorClasses:
 
     def __init__(self, K: SimplicialComplex, rounds: int) -> None:
         self.K = K
-        # Without a palette the colors of a round and dimension are consecutive numbers.
-        self.ids = [
-            [c - c.min() if len(c) else c for c in colors]
-            for colors in swl(K, rounds=rounds).colors
-        ]
+        # Colors are numbered as they appear: those of one complex are close in memory.
+        self.ids = [list(map(_by_appearance, colors)) for colors in swl(K, rounds=rounds).colors]
         self.rounds = [self._round(t) for t in range(rounds)]
 
-    def _round(self, t: int) -> Round:
+    def _round(self, t: int) -> list[list[Part]]:
         K, before, after = self.K, self.ids[t], self.ids[t + 1]
         first = [_first(ids) for ids in after]  # a simplex of every color
         own = [ids[at] for ids, at in zip(before, first, strict=True)]
-        faces = [
-            Incidence(before[k - 1][K.faces(k)[first[k]]].reshape(-1), _size(before[k - 1]), k + 1)
-            for k in range(1, K.dim + 1)
-        ]
-        senders, lists = [], []
-        for k in range(K.dim):
-            order, ptr = K.incidence(k + 1).cofaces
-            sizes = ptr.diff()[first[k]]
-            owner, at = ranges(ptr[:-1][first[k]], sizes)
-            coface = after[k + 1][order[at] // (k + 2)]
-            # The representative of the co-face's color has a face of the receiver's color too.
-            found = faces[k].table[coface] == own[k][owner][:, None]
-            senders.append(coface * (k + 2) + found.to(torch.int8).argmax(dim=1))
-            lists.append(nnf.pad(sizes.cumsum(0), (1, 0)))
-        return Round(own, faces, senders, lists)
+        faces = [own[0][:0].view(-1, 1)]
+        faces += [before[k - 1][K.faces(k)[first[k]]] for k in range(1, K.dim + 1)]
+        parts = []
+        for k in range(K.dim + 1):
+            entries, ptr = own[k][:0], own[k].new_zeros(len(own[k]) + 1)
+            if k < K.dim:
+                order, start = K.incidence(k + 1).cofaces
+                sizes = start.diff()[first[k]]
+                owner, at = ranges(start[first[k]], sizes)
+                coface = after[k + 1][order[at] // (k + 2)]
+                # The representative of the co-face's color has a face of the receiver's color too.
+                found = faces[k + 1][coface] == own[k][owner][:, None]
+                others = torch.arange(1, k + 2, device=coface.device)
+                place = found.to(torch.int8).argmax(dim=1, keepdim=True)
+                entries = (coface[:, None] * (k + 2) + (place + others) % (k + 2)).reshape(-1)
+                ptr = nnf.pad(sizes.cumsum(0) * (k + 1), (1, 0))
+            rows = ROWS if ptr.is_cpu else max(len(own[k]), 1)
+            ends = [*range(0, len(own[k]), rows), len(own[k])]
+            cuts = ptr[ends].tolist()
+            parts.append(
+                [
+                    Part(own[k][a:b], faces[k][a:b].reshape(-1), entries[c:d], ptr[a : b + 1] - c)
+                    for (a, b), (c, d) in zip(pairwise(ends), pairwise(cuts), strict=True)
+                ]
+            )
+        return parts
 
     @torch.inference_mode()
     def embed(self, model: SIN, values: list[float]) -> Tensor:
@@ -123,29 +133,47 @@ class ColorClasses:
             return total / ptr.diff().clamp(min=1)[:, None]
         return total
 
-    def _layer(self, conv: CINConv, step: Round, hs: list[Tensor]) -> list[Tensor]:
+    def _layer(self, conv: CINConv, parts: list[list[Part]], hs: list[Tensor]) -> list[Tensor]:
         out = []
-        for k, own in enumerate(step.own):
-            h = hs[k].index_select(0, own)
-            low, up = conv.own(k, h, 0), conv.own(k, h, 1)
-            if k > 0:
-                low = step.faces[k - 1].boundary(hs[k - 1]).add_(low)
-            if k < self.K.dim:
-                table = self._others(conv, k, step, hs)
-                up = segment_sum(table, step.senders[k], step.ptr[k]).add_(up)
-            out.append(conv.update(k, low, up))
+        for k, some in enumerate(parts):
+            table = self._messages(conv, k, parts[k + 1], hs) if k < self.K.dim else None
+            rows = []
+            for part in some:
+                h = hs[k].index_select(0, part.own)
+                low, up = conv.own(k, h, 0), conv.own(k, h, 1)
+                if k > 0:
+                    ptr = torch.arange(0, len(part.faces) + 1, k + 1, device=h.device)
+                    low = segment_sum(hs[k - 1], part.faces, ptr).add_(low)
+                if table is not None:
+                    up = segment_sum(table, part.entries, part.ptr).add_(up)
+                rows.append(conv.update(k, low, up))
+            out.append(torch.cat(rows))
         return out
 
-    def _others(self, conv: CINConv, k: int, step: Round, hs: list[Tensor]) -> Tensor:
-        """Return the leave-one-out sums of messages to k-simplices, (m_{k+1} (k+2), F)."""
-        h, coface, faces, own = hs[k], hs[k + 1], step.faces[k], step.own[k + 1]
+    def _messages(self, conv: CINConv, k: int, cofaces: list[Part], hs: list[Tensor]) -> Tensor:
+        """Return the messages from the faces of all colors of dimension k+1, (m_{k+1} (k+2), F)."""
         if not conv.message:
-            return _plain.flat(faces, _plain.leave_one_out(faces, _plain.gather(faces, h)))
+            return hs[k].index_select(0, torch.cat([part.faces for part in cofaces]))
         dense: Any = conv.message[k]
-        p, q = fn.split_linear([h, coface], dense.weight, dense.bias)
-        q = q.index_select(0, own)
-        messages = [conv.act(m.add_(q)) for m in _plain.gather(faces, p)]
-        return _plain.flat(faces, _plain.leave_one_out(faces, messages))
+        p, q = dense.split([hs[k], hs[k + 1]])
+        sizes = [len(part.faces) for part in cofaces]
+        table: Tensor = p.new_empty(sum(sizes), p.shape[1])
+        for part, m in zip(cofaces, torch.split(table, sizes), strict=True):
+            torch.index_select(p, 0, part.faces, out=m)
+            m.view(-1, k + 2, p.shape[1]).add_(q.index_select(0, part.own)[:, None])
+            m.copy_(conv.act(m))  # mostly in place
+        return table
+
+
+def _by_appearance(colors: Tensor) -> Tensor:
+    """Number colors, which without a palette are consecutive, from 0 up by first appearance."""
+    if not len(colors):
+        return colors
+    ids = colors - colors.min()
+    order = _first(ids).argsort()
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order), device=order.device)
+    return rank[ids]
 
 
 def _size(ids: Tensor) -> int:

@@ -15,7 +15,7 @@ PUBLISHED = {"cin": "0.8094 ± 0.0057", "cin-small": "0.8055", "gin": "0.7558", 
 NOTES = [
     "Published are CIN and CIN-small (Bodnar et al. 2021), GIN (Xu et al. 2019), and a random "
     "forest on fingerprints; GSN has 0.7799, CIN++ 0.8063.",
-    "Seven of the 41 127 molecules are left out, since RDKit refuses their valences; the split is "
+    "Seven of the 41,127 molecules are left out, since RDKit refuses their valences; the split is "
     "OGB's, by row numbers.",
 ]
 

@@ -9,8 +9,7 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
 from mpsn.nn.models import GINConfig
-from mpsn.nn.models._model import Model, features_of
-from mpsn.nn.readout import ComplexReadout
+from mpsn.nn.models._model import Model, features_of, readout_of
 
 NUMBERS = 1 << 25  # features of one layer, padding among them, computed at a time
 
@@ -34,15 +33,7 @@ class PairNetwork(Model):
         self.in_channels, self.max_dim = config.in_channels, 0
         widths = [config.in_channels + 1] + [config.hidden] * config.layers
         self.layers = torch.nn.ModuleList(layer(*ends, config) for ends in pairwise(widths))
-        self.readout = ComplexReadout(
-            config.hidden * (config.layers if config.jump else 1),
-            2 * config.hidden,
-            config.out_channels,
-            dims=(0, 1),
-            act=config.act,
-            bias=not config.jump,
-            dropout=config.dropout,
-        )
+        self.readout = readout_of(config, dims=(0, 1))
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""

@@ -14,7 +14,7 @@ from mpsn.nn.models._model import Model, features_of
 
 
 class DCNN(Model):
-    r"""The diffusion-convolutional network for graphs (Atwood & Towsley 2016, equation 5).
+    r"""The diffusion-convolutional network for graphs (Atwood & Towsley 2016, section "Model").
 
     .. math:: Z_j = f\big(W_j \odot \tfrac{1}{n} 1^T P^j X\big), \qquad P = D^{-1} A
 

@@ -18,7 +18,7 @@ KEPT = 30  # vertices of a graph
 
 
 class DGCNN(Model):
-    r"""The deep graph convolutional network (Zhang et al. 2018, equation 2).
+    r"""The deep graph convolutional network (Zhang et al. 2018, "Graph convolution layers").
 
     .. math:: Z^{t+1} = f(\tilde{D}^{-1} \tilde{A} Z^t W^t), \qquad \tilde{A} = A + I
 

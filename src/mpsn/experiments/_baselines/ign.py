@@ -12,8 +12,8 @@ from mpsn.nn.models import GINConfig
 class EquivariantLinear(torch.nn.Module):
     r"""All linear maps from n × n to n × n tensors that commute with permutations, and biases.
 
-    They are spanned by 15 (Maron et al. 2019, "Invariant and Equivariant Graph Networks", Theorem 1
-    and Appendix A): X and its transpose; diagonal, row means and column means, each put on rows,
+    They are spanned by 15, the fourth Bell number (Maron et al. 2019, "Invariant and Equivariant
+    Graph Networks"): X and its transpose; diagonal, row means and column means, each put on rows,
     columns or the diagonal; and the means of the diagonal and of all entries, each put everywhere
     or on the diagonal,
 

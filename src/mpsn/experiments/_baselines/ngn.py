@@ -13,8 +13,7 @@ from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import activation, cochains
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import GINConfig
-from mpsn.nn.models._model import Model, features_of
-from mpsn.nn.readout import ComplexReadout
+from mpsn.nn.models._model import Model, features_of, readout_of
 
 
 class Neighborhoods(NamedTuple):
@@ -91,11 +90,11 @@ class Layer(torch.nn.Module):
 
 
 class NGN(Model):
-    r"""The local natural graph network with a GCN as message, GCN² (de Haan et al. 2020).
+    r"""The local natural graph network with a GCN as message (GCN² of de Haan et al. 2020).
 
     Each vertex p has features v_p on the vertices of its neighborhood G_p. For the message from p
     to q they are extended by zero to the neighborhood of the edge, p and q are marked, a graph
-    network is applied there, and the result is restricted to G_q (equation 3 and figure 7):
+    network is applied there, and the result is restricted to G_q:
 
     .. math:: v'_q = \sigma\Bigl(\sum_{p \to q} \mathrm{GCN}_{G_{pq}}(v_p)\big|_{G_q}\Bigr)
 
@@ -120,16 +119,7 @@ class NGN(Model):
         self.in_channels, self.max_dim = config.in_channels, 0
         widths = [config.in_channels] + [config.hidden] * config.layers
         self.layers = torch.nn.ModuleList(Layer(*ends, config) for ends in pairwise(widths))
-        self.readout = ComplexReadout(
-            config.hidden * (config.layers if config.jump else 1),
-            2 * config.hidden,
-            config.out_channels,
-            dims=(0,),
-            reduce=config.readout,
-            act=config.act,
-            bias=not config.jump,
-            dropout=config.dropout,
-        )
+        self.readout = readout_of(config)
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""

@@ -9,13 +9,14 @@ from mpsn.nn.models import GINConfig
 
 
 class Block(torch.nn.Module):
-    r"""A block with one matrix product per feature, after section 6 of Maron et al. 2019.
+    r"""A block with one matrix product per feature (Maron et al. 2019).
 
     .. math:: X' = m_3\bigl(X \,\|\, m_1(X) \cdot m_2(X) / n\bigr)
 
-    m_1 and m_2 are perceptrons of two dense layers, m_3 of one, on the features of each pair; the
-    paper puts m_3(X) beside the product, where here m_3 reads both. The
-    product is divided by the number of vertices, which keeps features of large graphs small.
+    m_1 and m_2 are perceptrons of two dense layers, m_3 of one, on the features of each pair. In
+    the paper, section "A simple network with 3-WL discrimination power", m_3(X) stands beside the
+    product, where here m_3 reads both. The product is divided by the number of vertices, which
+    keeps features of large graphs small.
     """
 
     def __init__(self, in_channels: int, out_channels: int, config: GINConfig) -> None:

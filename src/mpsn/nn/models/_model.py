@@ -12,6 +12,7 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn._checks import check_least
+from mpsn.nn.readout import ComplexReadout
 
 LEAST = {"max_dim": 0, "dim": 0, "pool_dim": 0}  # other sizes are at least 1
 
@@ -58,3 +59,18 @@ def features_of(
 ) -> Sequence[Tensor | None]:
     """Return the given features, or those of the complex up to dimension ``max_dim``."""
     return K.x[: max_dim + 1] if xs is None else xs
+
+
+def readout_of(config: Any, dims: Sequence[int] = (0,), **more: Any) -> ComplexReadout:
+    """Return the readout of a network with settings such as those of GIN, twice as wide as it."""
+    return ComplexReadout(
+        config.hidden * (config.layers if config.jump else 1),
+        2 * config.hidden,
+        config.out_channels,
+        dims=dims,
+        reduce=config.readout,
+        act=config.act,
+        bias=not config.jump,
+        dropout=config.dropout,
+        **more,
+    )

@@ -10,9 +10,9 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn.conv import CINConv
-from mpsn.nn.models._model import Config, Model, features_of
+from mpsn.nn.models._model import Config, Model, features_of, readout_of
 from mpsn.nn.populate import Populate
-from mpsn.nn.readout import ComplexReadout, jump
+from mpsn.nn.readout import jump
 
 
 @dataclass(frozen=True)
@@ -119,17 +119,8 @@ class CIN(Model):
             )
             for i in range(config.layers)
         )
-        self.readout = ComplexReadout(
-            config.hidden * (config.layers if config.jump else 1),
-            2 * config.hidden,
-            config.out_channels,
-            dims=dims,
-            reduce=config.readout,
-            act=config.act,
-            bias=not config.jump,
-            dropout=config.dropout,
-            dropout_position=config.dropout_position,
-            final_act=config.final_act,
+        self.readout = readout_of(
+            config, dims, dropout_position=config.dropout_position, final_act=config.final_act
         )
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:

@@ -11,8 +11,8 @@ from torch_geometric.nn import GINConv, GINEConv
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
 from mpsn.nn.conv._mlp import mlp
-from mpsn.nn.models._model import Config, Model, features_of
-from mpsn.nn.readout import ComplexReadout, jump
+from mpsn.nn.models._model import Config, Model, features_of, readout_of
+from mpsn.nn.readout import jump
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,7 @@ class GIN(Model):
             )
             for n in widths[:-1]
         )
-        self.readout = ComplexReadout(
-            config.hidden * (config.layers if config.jump else 1),
-            2 * config.hidden,
-            config.out_channels,
-            dims=(0,),
-            reduce=config.readout,
-            act=config.act,
-            bias=not config.jump,
-            dropout=config.dropout,
-        )
+        self.readout = readout_of(config)
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
