@@ -8,8 +8,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.nn import GCNConv
 
 import mpsn
+from mpsn.complexes._sparse import repeat
 from mpsn.datasets import strongly_regular
 from mpsn.experiments._baselines import BASELINES, _pairs
 from mpsn.experiments._baselines.gsn import SHAPES, substructures
@@ -68,25 +70,40 @@ def test_parts_bound_the_memory_and_change_nothing(name, monkeypatch):
     batch = mpsn.collate([lift(nx.path_graph(n)) for n in (5, 2, 7, 0, 3, 7)])
     whole = network(batch)
     sizes = []
-    dense = _pairs.dense
 
-    def watched(K, x, part):
-        h, mask = dense(K, x, part)
-        sizes.append(mask.numel() * CONFIG.hidden)
-        return h, mask
+    class Watched(_pairs.Pairs):
+        def __init__(self, sizes_of_graphs):
+            super().__init__(sizes_of_graphs)
+            sizes.append(len(self.first) * CONFIG.hidden)
 
-    monkeypatch.setattr(_pairs, "dense", watched)
-    monkeypatch.setattr(_pairs, "NUMBERS", 49 * CONFIG.hidden)
+    monkeypatch.setattr(_pairs, "Pairs", Watched)
+    monkeypatch.setattr(_pairs, "NUMBERS", 60 * CONFIG.hidden)
     torch.testing.assert_close(network(batch), whole, rtol=1e-12, atol=1e-12)
     assert len(sizes) > 2
     assert max(sizes) <= _pairs.NUMBERS
+    network.train()(batch)
+    assert sizes[-1] > _pairs.NUMBERS
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=5))
+def test_products_of_pairs_are_those_of_matrices(sizes):
+    pairs = _pairs.Pairs(torch.tensor(sizes))
+    left, right = torch.randn(2, sum(n * n for n in sizes), 3, dtype=torch.float64)
+    expected = [
+        torch.einsum("ijf,jkf->ikf", A.view(n, n, 3), B.view(n, n, 3)).reshape(n * n, 3)
+        for n, A, B in zip(
+            sizes, *(h.split([n * n for n in sizes]) for h in (left, right)), strict=True
+        )
+    ]
+    torch.testing.assert_close(pairs.product(left, right), torch.cat(expected))
 
 
 def test_the_layer_of_ign_spans_all_equivariant_maps():
     """For n = 4: 15 independent maps, each equivariant, and there are no others (Theorem 1)."""
     n, layer = 4, EquivariantLinear(1, 1).double()
-    mask = torch.ones(n * n, n, n, dtype=torch.bool)
-    units = torch.eye(n * n, dtype=torch.float64).view(n * n, n, n, 1)
+    pairs = _pairs.Pairs(torch.full((n * n,), n))  # a copy for each unit matrix
+    units = torch.eye(n * n, dtype=torch.float64).view(-1, 1)
     weights = [part.weight for part in layer.children()]
     with torch.no_grad():
         for parameter in layer.parameters():
@@ -95,7 +112,7 @@ def test_the_layer_of_ign_spans_all_equivariant_maps():
         for weight in weights:
             for entry in weight[0]:
                 entry.fill_(1)
-                maps.append(layer(units, mask).view(n * n, n * n))
+                maps.append(layer(units, pairs).view(n * n, n * n))
                 entry.zero_()
     turns = [torch.eye(n, dtype=torch.float64)[list(p)] for p in itertools.permutations(range(n))]
     turns = [torch.kron(P, P) for P in turns]
@@ -157,11 +174,15 @@ def test_neighborhoods_of_edges_are_induced_subgraphs(drawn):
     assert near.sent.tolist() == [where.get((p, w), -1) for p, _, w in rows]
     assert near.received.tolist() == [where.get((q, w), -1) for _, q, w in rows]
     assert near.marks.tolist() == [[w == p, w == q] for p, q, w in rows]
-    edges = {(rows[i][:2], rows[i][2], rows[j][2]) for i, j in near.edge_index.T.tolist()}
-    assert len(edges) == near.edge_index.shape[1]
+    ends = torch.stack([repeat(near.graph.ptr, len(near.graph.index)), near.graph.index])
+    edge_index = ends[:, ends[0] != ends[1]]
+    edges = {(rows[i][:2], rows[i][2], rows[j][2]) for i, j in edge_index.T.tolist()}
+    assert len(edges) == edge_index.shape[1] == ends.shape[1] - len(rows)
     assert edges == {
         ((p, q), u, w)
         for p, q in pairs
         for u, w in itertools.permutations(around[p] | around[q], 2)
         if graph.has_edge(u, w)
     }
+    conv, x = GCNConv(3, 2).double(), torch.randn(len(rows), 3, dtype=torch.float64)
+    torch.testing.assert_close(near.graph @ conv.lin(x) + conv.bias, conv(x, edge_index))

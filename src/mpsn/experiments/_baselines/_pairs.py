@@ -1,20 +1,94 @@
-"""Networks on features of all pairs of vertices, as dense tensors that are padded and masked."""
+"""Networks on features of all pairs of vertices of each graph, one row per pair."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import torch
 from torch import Tensor
 
+from mpsn.complexes._sparse import SparseRows, ranges
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
 from mpsn.nn.models import GINConfig
 from mpsn.nn.models._model import Model, features_of, readout_of
 
-NUMBERS = 1 << 25  # features of one layer, padding among them, computed at a time
+NUMBERS = 1 << 25  # features of one layer computed at a time, except in training
 
-# From the widths of a layer and the settings of the network to a module that maps features
-# (B, n, n, F), zero outside the mask (B, n, n), to (B, n, n, G), zero outside it as well.
+
+class Pairs:
+    """All ordered pairs (i, j) of vertices of each graph, i = j among them, by i and then by j.
+
+    Args:
+        sizes: Numbers of vertices of the graphs, (C,).
+
+    Attributes:
+        batch: Graph of each vertex, (n,).
+        first, second: Vertices i and j of each pair, (P,).
+        turned: Row of (j, i) for each pair, (P,).
+        same: Row of (i, i) for each vertex, (n,).
+        sum: Adds up vertices of each graph, (C, n).
+        rows, columns: Add up the pairs with a given first, or second, vertex, (n, P).
+
+    Example:
+        >>> from mpsn.experiments._baselines._pairs import Pairs
+        >>> pairs = Pairs(torch.tensor([1, 2]))
+        >>> pairs.first.tolist(), pairs.second.tolist()
+        ([0, 1, 1, 2, 2], [0, 1, 2, 1, 2])
+    """
+
+    def __init__(self, sizes: Tensor) -> None:
+        self.sizes = sizes
+        self.batch = torch.repeat_interleave(sizes)
+        n, each = len(self.batch), sizes[self.batch]
+        start = sizes.cumsum(0) - sizes
+        vertex = torch.arange(n, device=sizes.device)
+        self.local = vertex - start[self.batch]
+        self.first, self.second = ranges(start[self.batch], each)
+        offsets = torch.nn.functional.pad(each.cumsum(0), (1, 0))
+        self.same = offsets[:-1] + self.local
+        self.turned = offsets[self.second] + self.local[self.first]
+        every = torch.arange(len(self.first), device=sizes.device)
+        self.rows = SparseRows(every, offsets, len(every))
+        self.columns = SparseRows(self.turned, offsets, len(every))
+        self.sum = SparseRows(vertex, torch.nn.functional.pad(sizes.cumsum(0), (1, 0)), n)
+
+    def at(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return the rows of pairs of vertices of the same graph."""
+        return self.same[i] - self.local[i] + self.local[j]
+
+    @cached_property
+    def _blocks(self) -> list[tuple[Tensor, Tensor, int, int]]:
+        """Rows of graphs of similar size, their places in B padded n × n matrices, B and n."""
+        group = (self.sizes.clamp(min=1) - 1).double().log2().floor().clamp(min=0)
+        found = []
+        for value in group.unique().tolist():
+            mine = group == value
+            slot, n = mine.cumsum(0) - 1, int(self.sizes[mine].max())
+            rows = mine[self.batch[self.first]].nonzero()[:, 0]
+            i, j = self.first[rows], self.second[rows]
+            at = (slot[self.batch[i]] * n + self.local[i]) * n + self.local[j]
+            found.append((rows, at, int(mine.sum()), n))
+        return found
+
+    def product(self, left: Tensor, right: Tensor) -> Tensor:
+        """Multiply matrices with features, (P, F) each, graph by graph and feature by feature."""
+        found = []
+        for rows, at, many, n in self._blocks:
+            each = [
+                h.new_zeros(many * n * n, h.shape[1])
+                .index_copy(0, at, h[rows])
+                .view(many, n, n, h.shape[1])
+                .movedim(3, 1)
+                for h in (left, right)
+            ]
+            found.append((each[0] @ each[1]).movedim(1, 3).flatten(0, 2)[at])
+        order = torch.cat([rows for rows, *_ in self._blocks]).argsort()
+        return torch.cat(found)[order]
+
+
+# From the widths of a layer and the settings of the network to a module that maps features (P, F)
+# of pairs, given the :class:`Pairs`, to (P, G).
 Layer = Callable[[int, int, GINConfig], torch.nn.Module]
 
 
@@ -23,9 +97,6 @@ class PairNetwork(Model):
 
     The first features of a pair (i, j) are whether it is an edge and, if i = j, the features of the
     vertex. The readout pools the pairs (i, i) and the others, as if they were of two dimensions.
-
-    Graphs of similar size are computed together, as many as :data:`NUMBERS` allows; only batch
-    normalization in training sees these parts.
     """
 
     def __init__(self, config: GINConfig, layer: Layer) -> None:
@@ -39,63 +110,37 @@ class PairNetwork(Model):
         """Return one row per complex."""
         like = self.readout.last.weight
         (x,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, like)
-        sizes = K.ptr(0).diff()
-        order = sizes.argsort(stable=True)
-        pooled = [self._pooled(K, x, part) for part in self._parts(order, sizes[order].tolist())]
-        back = order.argsort()
-        return self.readout.combine([torch.cat(rows)[back] for rows in zip(*pooled, strict=True)])
+        ends, pooled = K.incidence(1).table, []
+        for part in self._parts(K.ptr(0).diff()):
+            (v, w), (e, f) = (K.ptr(k)[[part.start, part.stop]].tolist() for k in (0, 1))
+            pairs = Pairs(K.ptr(0).diff()[part])
+            pooled.append(self._pooled(pairs, x[v:w], ends[e:f] - v))
+        return self.readout.combine([torch.cat(rows) for rows in zip(*pooled, strict=True)])
 
-    def _parts(self, order: Tensor, sizes: list[int]) -> Iterator[Tensor]:
-        """Cut the complexes, in order of their sizes, into parts of bounded size."""
-        start = 0
-        for end in range(1, len(sizes) + 1):
-            more = (end - start + 1) * sizes[min(end, len(sizes) - 1)] ** 2 * self.config.hidden
-            if end == len(sizes) or more > NUMBERS:
-                yield order[start:end]
-                start = end
+    def _parts(self, sizes: Tensor) -> Iterator[slice]:
+        """Cut the complexes into parts of bounded size; into one for training, for the norms."""
+        start, numbers = 0, 0
+        if not self.training:
+            for i, size in enumerate(sizes.tolist()):
+                numbers += size**2 * self.config.hidden
+                if numbers > NUMBERS and i > start:
+                    yield slice(start, i)
+                    start, numbers = i, size**2 * self.config.hidden
+        yield slice(start, len(sizes))
 
-    def _pooled(self, K: Complex, x: Tensor, part: Tensor) -> list[Tensor]:
-        h, mask = dense(K, x, part)
-        n = mask.any(2).sum(1)[:, None]  # (B, 1)
+    def _pooled(self, pairs: Pairs, x: Tensor, ends: Tensor) -> list[Tensor]:
+        h = x.new_zeros(len(pairs.first), 1 + x.shape[1])
+        i, j = ends.T
+        h[pairs.at(i, j), 0] = h[pairs.at(j, i), 0] = 1
+        h[pairs.same, 1:] = x
         outs = []
         for layer in self.layers:
-            h = layer(h, mask)
+            h = layer(h, pairs)
             outs.append(h)
         h = torch.cat(outs, dim=-1) if self.config.jump else h
-        same = h.diagonal(dim1=1, dim2=2).sum(2)  # (B, F)
-        other = h.sum((1, 2)) - same
+        same = pairs.sum @ h[pairs.same]  # (C, F)
+        other = pairs.sum @ (pairs.rows @ h) - same
         if self.config.readout == "mean":
+            n = pairs.sizes[:, None]
             return [same / n.clamp(min=1), other / (n * (n - 1)).clamp(min=1)]
         return [same, other]
-
-
-def dense(K: Complex, x: Tensor, part: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the first features (B, n, n, 1 + F) of some complexes, and which pairs are theirs.
-
-    Args:
-        K: A union of complexes.
-        x: Features of its vertices, (n_0, F).
-        part: Positions of the complexes, (B,).
-    """
-    ptr, batch, ends = K.ptr(0), K.batch(0), K.incidence(1).table
-    sizes = ptr.diff()[part]
-    n = int(sizes.max()) if len(part) else 0
-    slot = torch.full_like(ptr, -1)
-    slot[part] = torch.arange(len(part), device=part.device)
-    at, local = slot[batch], torch.arange(len(batch), device=part.device) - ptr[batch]
-    mine = (at >= 0).nonzero()[:, 0]
-    i, j = ends[at[ends[:, 0]] >= 0].T
-    h = x.new_zeros((len(part), n, n, 1 + x.shape[1]))
-    h[at[i], local[i], local[j], 0] = 1
-    h[at[i], local[j], local[i], 0] = 1
-    h[at[mine], local[mine], local[mine], 1:] = x[mine]
-    real = torch.arange(n, device=part.device) < sizes[:, None]  # (B, n)
-    return h, real[:, :, None] & real[:, None]
-
-
-def on_pairs(function: Callable[[Tensor], Tensor], h: Tensor, mask: Tensor) -> Tensor:
-    """Apply a function of rows (pairs, F) to the pairs in the mask; the others become zero."""
-    rows = function(h[mask])
-    out = rows.new_zeros((*mask.shape, rows.shape[-1]))
-    out[mask] = rows
-    return out

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from mpsn.experiments._baselines._pairs import PairNetwork, on_pairs
+from mpsn.experiments._baselines._pairs import PairNetwork, Pairs
 from mpsn.nn._checks import activation
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import GINConfig
@@ -27,14 +27,13 @@ class EquivariantLinear(torch.nn.Module):
         out_channels: Width G of the result.
 
     Shapes:
-        X (B, n, n, F), zero outside the mask (B, n, n), in, (B, n, n, G) out; what is outside the
-        mask means nothing.
+        X (P, F) for all pairs of vertices in, (P, G) out.
 
     Example:
+        >>> from mpsn.experiments._baselines._pairs import Pairs
         >>> from mpsn.experiments._baselines.ign import EquivariantLinear
-        >>> layer, X = EquivariantLinear(3, 2), torch.randn(1, 5, 5, 3)
-        >>> layer(X, torch.ones(1, 5, 5, dtype=torch.bool)).shape
-        torch.Size([1, 5, 5, 2])
+        >>> EquivariantLinear(3, 2)(torch.randn(25, 3), Pairs(torch.tensor([5]))).shape
+        torch.Size([25, 2])
     """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
@@ -44,17 +43,17 @@ class EquivariantLinear(torch.nn.Module):
         self.columns = torch.nn.Linear(3 * in_channels, out_channels, bias=False)
         self.diagonal = torch.nn.Linear(5 * in_channels, out_channels)
 
-    def forward(self, X: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, X: Tensor, pairs: Pairs) -> Tensor:
         """Return features of all pairs."""
-        n = mask.any(2).sum(1).clamp(min=1)[:, None, None]  # (B, 1, 1)
-        diagonal = X.diagonal(dim1=1, dim2=2).transpose(1, 2)  # (B, n, F)
-        three = torch.cat([diagonal, X.sum(2) / n, X.sum(1) / n], dim=-1)
-        means = [diagonal.sum(1, keepdim=True) / n, X.sum((1, 2))[:, None] / n**2]
-        five = torch.cat([three, *(mean.expand_as(diagonal) for mean in means)], dim=-1)
-        out = self.pairs(torch.cat([X, X.transpose(1, 2)], dim=-1))
-        out = out + self.rows(five)[:, :, None] + self.columns(three)[:, None]
-        out.diagonal(dim1=1, dim2=2).add_(self.diagonal(five).transpose(1, 2))
-        return out  # type: ignore[no-any-return]
+        graph = pairs.batch
+        n = pairs.sizes[graph, None]
+        diagonal, rows, columns = X[pairs.same], pairs.rows @ X / n, pairs.columns @ X / n
+        three = torch.cat([diagonal, rows, columns], dim=-1)
+        means = [(pairs.sum @ h)[graph] / n for h in (diagonal, rows)]
+        five = torch.cat([three, *means], dim=-1)
+        out = self.pairs(torch.cat([X, X[pairs.turned]], dim=-1))
+        out = out + self.rows(five)[pairs.first] + self.columns(three)[pairs.second]
+        return out.index_add(0, pairs.same, self.diagonal(five))  # type: ignore[no-any-return]
 
 
 class Layer(torch.nn.Module):
@@ -66,9 +65,10 @@ class Layer(torch.nn.Module):
         self.norm = RowNorm(out_channels) if config.norm else torch.nn.Identity()
         self.act = activation(config.act)
 
-    def forward(self, h: Tensor, mask: Tensor) -> Tensor:
-        """Return features of all pairs in the mask, zero outside."""
-        return on_pairs(lambda rows: self.act(self.norm(rows)), self.linear(h, mask), mask)
+    def forward(self, h: Tensor, pairs: Pairs) -> Tensor:
+        """Return features of all pairs."""
+        out: Tensor = self.act(self.norm(self.linear(h, pairs)))
+        return out
 
 
 class IGN(PairNetwork):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
-from mpsn.complexes._sparse import ranges
+from mpsn.complexes._sparse import SparseRows, ranges
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import activation, cochains
 from mpsn.nn.conv._mlp import RowNorm
@@ -28,7 +28,8 @@ class Neighborhoods(NamedTuple):
         sent: For each row (p, q, w), w in the neighborhood of the edge, the row (p, w), or -1.
         received: The row (q, w), or -1.
         marks: Whether w is p, and whether it is q.
-        edge_index: The edges of all neighborhoods of edges, both ways, between rows (p, q, w).
+        graph: The normalized adjacency matrix of GCN between the rows (p, q, w), with loops, where
+            those of a neighborhood of an edge are joined as its vertices are.
     """
 
     center: Tensor
@@ -36,7 +37,7 @@ class Neighborhoods(NamedTuple):
     sent: Tensor
     received: Tensor
     marks: Tensor
-    edge_index: Tensor
+    graph: SparseRows
 
     @classmethod
     def of(cls, K: Complex) -> "Neighborhoods":
@@ -58,14 +59,22 @@ class Neighborhoods(NamedTuple):
         p, q = center[e], member[e]
         owner, at = ranges(ptr[w], degree[w])
         target = _position(in_edge, e[owner] * n + member[at])
-        inside = (target >= 0) & (target != owner)
+        inside = target >= 0
+        degree = torch.bincount(owner[inside], minlength=len(w))
+        scale = degree.double().rsqrt()
+        graph = SparseRows(
+            target[inside],
+            torch.nn.functional.pad(degree.cumsum(0), (1, 0)),
+            len(w),
+            (scale[owner] * scale[target])[inside],
+        )
         return cls(
             center,
             member,
             _position(keys, p * n + w),
             _position(keys, q * n + w),
             torch.stack([w == p, w == q], dim=1),
-            torch.stack([owner, target])[:, inside],
+            graph.pair(graph),
         )
 
 
@@ -83,7 +92,8 @@ class Layer(torch.nn.Module):
         """Return features of the rows (p, w)."""
         sent = torch.where((near.sent >= 0)[:, None], h[near.sent], 0)
         rows = torch.cat([sent, near.marks.to(h.dtype)], dim=1)
-        rows = self.second(self.act(self.first(rows, near.edge_index)), near.edge_index)
+        rows = near.graph @ self.first.lin(rows) + self.first.bias
+        rows = near.graph @ self.second.lin(self.act(rows)) + self.second.bias
         kept = near.received >= 0
         out = rows.new_zeros((len(h), rows.shape[1]))
         return self.act(self.norm(out.index_add(0, near.received[kept], rows[kept])))

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from mpsn.experiments._baselines._pairs import PairNetwork, on_pairs
+from mpsn.experiments._baselines._pairs import PairNetwork, Pairs
 from mpsn.nn.conv._mlp import mlp
 from mpsn.nn.models import GINConfig
 
@@ -26,12 +26,12 @@ class Block(torch.nn.Module):
         self.right = mlp(widths, config.act, config.norm)
         self.last = mlp([in_channels + out_channels, out_channels], config.act, config.norm)
 
-    def forward(self, h: Tensor, mask: Tensor) -> Tensor:
-        """Return features of all pairs in the mask, zero outside."""
-        n = mask.any(2).sum(1).clamp(min=1)[:, None, None, None]
-        left, right = (on_pairs(m, h, mask).movedim(3, 1) for m in (self.left, self.right))
-        product = (left @ right / n).movedim(1, 3)  # (B, n, n, F)
-        return on_pairs(self.last, torch.cat([h, product], dim=-1), mask)
+    def forward(self, h: Tensor, pairs: Pairs) -> Tensor:
+        """Return features of all pairs."""
+        n = pairs.sizes[pairs.batch[pairs.first], None]
+        product = pairs.product(self.left(h), self.right(h)) / n
+        out: Tensor = self.last(torch.cat([h, product], dim=-1))
+        return out
 
 
 class PPGN(PairNetwork):

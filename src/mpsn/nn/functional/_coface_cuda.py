@@ -100,33 +100,38 @@ if triton is not None:
 
     @triton.jit
     def _received(  # type: ignore[no-untyped-def]
-        p, q, grad, faces, order, ptr, out, columns,
-        FACES: tl.constexpr, KIND: tl.constexpr, SLOPES: tl.constexpr, WIDTH: tl.constexpr,
+        p, q, grad, faces, order, ptr, out, n, columns,
+        FACES: tl.constexpr, KIND: tl.constexpr, SLOPES: tl.constexpr,
+        ROWS: tl.constexpr, WIDTH: tl.constexpr,
     ):  # fmt: skip
         """Write the sums of messages, or, with SLOPES, the gradients of p."""
-        row = tl.program_id(0).to(tl.int64)
-        column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
-        inside = column < columns
-        total = tl.zeros([WIDTH], tl.float32)
-        for at in range(tl.load(ptr + row), tl.load(ptr + row + 1)):
-            entry = tl.load(order + at)
+        row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+        column = (tl.program_id(1) * WIDTH + tl.arange(0, WIDTH))[None, :]
+        start = tl.load(ptr + row, mask=row < n, other=0)
+        size = tl.load(ptr + row + 1, mask=row < n, other=0) - start
+        total = tl.zeros([ROWS, WIDTH], tl.float32)
+        for i in range(tl.max(size, 0)):
+            inside = (i < size)[:, None] & (column < columns)
+            entry = tl.load(order + start + i, mask=i < size, other=0)
             coface = entry // FACES
-            shared = widened(tl.load(q + coface * columns + column, mask=inside, other=0.0))
-            heard = tl.zeros([WIDTH], tl.float32)
+            at = coface[:, None] * columns + column
+            shared = widened(tl.load(q + at, mask=inside, other=0.0))
+            heard = tl.zeros([ROWS, WIDTH], tl.float32)
             for j in tl.static_range(FACES):
                 other = coface * FACES + j
-                face = tl.load(faces + other) * columns + column
-                there = tl.where(other != entry, inside, False)
+                at = tl.load(faces + other, mask=i < size, other=0)[:, None] * columns + column
+                there = inside & (other != entry)[:, None]
                 if SLOPES:
-                    heard += tl.load(grad + face, mask=there, other=0.0)
+                    heard += tl.load(grad + at, mask=there, other=0.0)
                 else:
-                    x = tl.load(p + face, mask=there, other=0.0) + shared
+                    x = tl.load(p + at, mask=there, other=0.0) + shared
                     heard += tl.where(there, _value(x, KIND), 0.0)
             if SLOPES:
-                own = tl.load(faces + entry) * columns + column
-                heard *= _slope(tl.load(p + own, mask=inside, other=0.0) + shared, KIND)
+                at = tl.load(faces + entry, mask=i < size, other=0)[:, None] * columns + column
+                heard *= _slope(tl.load(p + at, mask=inside, other=0.0) + shared, KIND)
             total += heard
-        tl.store(out + row * columns + column, total, mask=inside)
+        mask = (row < n)[:, None] & (column < columns)
+        tl.store(out + row[:, None] * columns + column, total, mask=mask)
 
     # Rows of any length: every entry gets the sum of those before it, then of those after it, so
     # that nothing is subtracted and the time is linear.
@@ -227,11 +232,11 @@ def _receive(p: Tensor, q: Tensor, grad: Tensor | None, B: Incidence, kind: str)
     out = p.new_empty(len(pieces) - 1, columns, dtype=dtype)
     tables = [t.contiguous() for t in (p, q, p if grad is None else grad, B.face, order, pieces)]
     width = min(WIDTH, triton.next_power_of_2(columns))
+    many = TILE // width
     with torch.cuda.device_of(q):  # type: ignore[no-untyped-call]
-        _received[len(out), triton.cdiv(columns, width)](
-            *tables, out, columns, B.width, kind, grad is not None, width,
-            num_warps=max(1, width // 64),
-        )  # fmt: skip
+        _received[triton.cdiv(len(out), many), triton.cdiv(columns, width)](
+            *tables, out, len(out), columns, B.width, kind, grad is not None, many, width
+        )
     if cuts is not None:
         found = segment_sum(out, *cuts[1:], None, p.dtype)
         assert found is not None
