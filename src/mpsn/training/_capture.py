@@ -1,7 +1,8 @@
 """Steps without the host: captured once as CUDA graphs, then replayed."""
 
-from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager, nullcontext
+import gc
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import torch
@@ -39,6 +40,18 @@ class Capture:
         result = function(*key)
         if self.enabled:
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+            with keep_garbage(), torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
                 self._graphs[function, key] = graph, function(*key)
         return result
+
+
+@contextmanager
+def keep_garbage() -> Iterator[None]:
+    """Collect no garbage: a graph in it cannot be destroyed while another one is captured."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
