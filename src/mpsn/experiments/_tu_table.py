@@ -264,7 +264,8 @@ def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
         beside = 0.6 * ((i + 0.5) / len(models) - 0.5)
         x = [datasets.index(row.dataset) + beside for row in some]
         y, spread = zip(*(row.honest[:2] for row in some), strict=True)
-        ax.errorbar(x, y, spread, fmt="o", ms=4, capsize=2, label=MODELS[name])
+        mark = "s" if "kernel" in name else "o"
+        ax.errorbar(x, y, spread, fmt=mark, ms=4, capsize=2, label=MODELS[name], color=_color(name))
     theirs = [float(quoted("SIN", dataset).split("±")[0]) for dataset in datasets]
     at = np.arange(len(datasets))
     ax.hlines(theirs, at - 0.3, at + 0.3, "k", label="SIN in the paper (its protocol)")
@@ -278,6 +279,14 @@ def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
     return figure
 
 
+def _color(model: str) -> str:
+    """Return the color of a model, the same in all pictures."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return to_hex(colormaps["tab20"](list(MODELS).index(model)))
+
+
 def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
     from matplotlib import pyplot as plt
 
@@ -288,6 +297,7 @@ def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
     )
     for ax in axes.flat[len(datasets) :]:
         ax.axis("off")
+    lines = {}
     for ax, dataset in zip(axes.flat, datasets, strict=False):
         for model in MODELS:
             row = best.get((dataset, model))
@@ -295,12 +305,18 @@ def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
                 continue
             curves = stack(row.runs, "test")[0]  # (folds, epochs) of the first seed
             mean, std, epochs = curves.mean(0), curves.std(0), np.arange(1, curves.shape[1] + 1)
-            ax.plot(epochs, mean, label=MODELS[model])
-            ax.fill_between(epochs, mean - std, mean + std, alpha=0.2)
+            lines[MODELS[model]] = ax.plot(epochs, mean, lw=1, color=_color(model))[0]
+            if model in ("sin", "gin"):
+                ax.fill_between(
+                    epochs, mean - std, mean + std, alpha=0.2, lw=0, color=_color(model)
+                )
         ax.set_title(dataset)
         ax.set_xlabel("epoch")
-    lines, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(lines, labels, loc="outside upper center", ncols=2, frameon=False)
-    figure.supylabel("test accuracy, mean ± std over folds")
-    figure.set_label("Test accuracy by epoch, mean and standard deviation over folds.")
+    figure.legend(
+        lines.values(), lines, loc="outside upper center", ncols=min(9, len(lines)), frameon=False
+    )
+    figure.supylabel("test accuracy, mean over folds")
+    figure.set_label(
+        "Test accuracy by epoch, mean over folds; of SIN and GIN also the standard deviation."
+    )
     return figure
