@@ -3,6 +3,7 @@
 import networkx as nx
 import pytest
 import torch
+import torch.nn.functional as nnf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ import mpsn
 from mpsn import MPSNError
 from mpsn.datasets import strongly_regular
 from mpsn.experiments._by_color import ColorClasses
+from mpsn.experiments._double_elu import DoubleELU, with_double_elu
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.testing import complexes
 
@@ -51,3 +53,26 @@ def test_depth_must_fit():
     classes = ColorClasses(mpsn.clique_complex(nx.path_graph(3)), 2)
     with pytest.raises(MPSNError, match=r"Expected a SIN of 2 layers .*, got SIN\(.*layers=5"):
         classes.embed(SIN(SINConfig()), [1.0, 2.0, 3.0])
+
+
+def test_elu_in_double_precision():
+    inf = torch.tensor([torch.inf, -torch.inf, 0.0, -1e308, 5e-324, -5e-324], dtype=torch.float64)
+    small = -torch.logspace(-320, 3, 5000, dtype=torch.float64)
+    x = torch.cat([inf, small, torch.linspace(-60, 5, 5000, dtype=torch.float64)])
+    torch.testing.assert_close(DoubleELU()(x.clone()), nnf.elu(x), rtol=5e-16, atol=0)
+    assert DoubleELU()(torch.tensor([torch.nan], dtype=torch.float64)).isnan()
+
+
+def test_double_elu_takes_the_place_of_torchs_only_in_a_copy():
+    model = SIN(SINConfig(layers=2, final_act=True)).double()
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+    fast = with_double_elu(model)
+    values = [1.0, -2.0, 3.0]
+    kinds = [[type(m) for m in net.modules()] for net in (model, fast)]
+    assert kinds[0].count(torch.nn.ELU) == kinds[1].count(DoubleELU) > 20
+    assert DoubleELU not in kinds[0]
+    assert torch.nn.ELU not in kinds[1]
+    classes = ColorClasses(K, 2)
+    slow = classes.embed(model, values)
+    torch.testing.assert_close(classes.embed(fast, values), slow, rtol=1e-13, atol=0)
+    assert with_double_elu(single := SIN(SINConfig())) is single

@@ -173,15 +173,18 @@ def print_lines(text: str) -> None:
         print(visible(line))
 
 
-def split(words: str) -> tuple[str, ...]:
-    """Split at commas and spaces, but not inside parentheses: the one way to give a list.
+def split(words: str, spaces: bool = True) -> tuple[str, ...]:
+    """Split at commas, and at ``spaces``, but not inside parentheses: the one way to give a list.
 
     Example:
         >>> from mpsn.cli._output import split
         >>> split("SR(16,6,2,2), wl,swl")
         ('SR(16,6,2,2)', 'wl', 'swl')
+        >>> split("CFI, simple regular", spaces=False)
+        ('CFI', 'simple regular')
     """
-    return tuple(word for word in re.split(r"[,\s]+(?![^()]*\))", words) if word)
+    at = r"[,\s]+" if spaces else r"\s*,\s*"
+    return tuple(word for word in re.split(rf"{at}(?![^()]*\))", words.strip()) if word)
 
 
 def csv_cell(value: object) -> object:

@@ -77,7 +77,7 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
             result = run(
                 name,
                 models=split(model),
-                only=split("".join(subset.values())),
+                only=split("".join(subset.values()), spaces=False),
                 seeds=seeds,
                 quick=quick,
                 out=out,

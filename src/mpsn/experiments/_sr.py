@@ -22,6 +22,7 @@ from mpsn.datasets import strongly_regular
 from mpsn.datasets._strongly_regular import FAMILIES, Parameters
 from mpsn.experiments._baselines import BASELINES, check_baseline
 from mpsn.experiments._by_color import ColorClasses
+from mpsn.experiments._double_elu import with_double_elu
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._sr_table import figures, measured, table
 from mpsn.lifting import clique_complexes, ring_complexes
@@ -183,12 +184,12 @@ def embed(
     per_graph = sum(lifted.union.counts) // len(lifted) + 1
     size = max(1, NUMBERS // networks[0].config.hidden // per_graph)
     parts = [slice(i, i + size) for i in range(0, len(lifted), size)]
+    sins = [with_double_elu(one) for one in networks if by_color and isinstance(one, SIN)]
 
     @torch.inference_mode()
     def one(part: slice) -> list[Tensor]:
         K, first = lifted.batch(part), networks[0]
-        sins = [network for network in networks if isinstance(network, SIN)]
-        if by_color and sins:
+        if sins:
             classes = ColorClasses(K, len(sins[0].convs))
             values = [k + 1.0 for k in range(first.max_dim + 1)]
             return [classes.embed(network, values).double() for network in sins]
