@@ -16,7 +16,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy -n 2
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/$(PYTEST)
 

@@ -98,8 +98,9 @@ def test_an_error_in_a_process_reaches_the_user_and_loses_nothing(tmp_path):
     with pytest.raises(FileError, match="Expected a scale above 0"):
         run(EXPERIMENT, {"a": TOY["a"], "bad": ToyConfig(-1.0)}, 1, out=tmp_path)
     assert len(list(tmp_path.glob("a-*/*.json"))) == 2
+    bad, only = {"bad": ToyConfig(-1.0)}, ["small one"]
     with pytest.raises(FileError, match="Expected a scale above 0"):
-        run(EXPERIMENT, {"bad": ToyConfig(-1.0)}, 1, out=tmp_path, engine=LocalEngine(2))
+        run(EXPERIMENT, bad, 1, out=tmp_path, engine=LocalEngine(2), only=only)
 
 
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path, monkeypatch):
