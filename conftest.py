@@ -1,5 +1,6 @@
 """Names that doctests may use without importing them, and settings of all tests."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mpsn")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector all that was imported, which stays."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
