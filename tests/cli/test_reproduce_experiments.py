@@ -110,7 +110,7 @@ def test_killed_runs_end_as_an_undisturbed_one(tmp_path):
     finish(MPSN, *rows, tmp_path / "calm", said=said, env=env)
     whole = time.perf_counter() - began
     stored = set()
-    for _ in range(3):
+    for _ in range(2):
         victim = start(MPSN, *rows, tmp_path / "killed", env=env)
         victim.join(rng.uniform(0, whole))
         victim.kill()
