@@ -109,11 +109,11 @@ def _grow(key):
 
 
 def _download_bombs():
-    start, chunk = b"HTTP/1.1 200 OK\r\n", b"40\r\n" + b"x" * 64 + b"\r\n"
+    start = b"HTTP/1.1 200 OK\r\n"
     for name, answer in {
         "endless": start + b"\r\n*ENDLESS*" + b"x" * 1000,
         "endless-headers": start + b"*ENDLESS*X: y\r\n",
-        "endless-chunks": start + b"Transfer-Encoding: chunked\r\n\r\n*ENDLESS*" + chunk,
+        "endless-chunks": start + b"Transfer-Encoding: chunked\r\n\r\n*ENDLESS*4\r\nxxxx\r\n",
         "length-2^60": start + b"Content-Length: %d\r\n\r\n" % 2**60 + GOOD,
         "length-negative": start + b"Content-Length: -1\r\n\r\n" + GOOD[:-1],
         "chunk-2^60": start + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n" + GOOD,
