@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+# Each file on one of two workers, so what its tests share is built once.
+PYTEST := pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test docs bench lowest format clean
 
@@ -14,9 +16,9 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy -n 2
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/$(PYTEST)
 
 docs: $(READY)
 	$(BIN)/sphinx-build -E -W --keep-going -n -q docs out/docs
@@ -37,7 +39,7 @@ lowest:
 	$(PYTHON) -c '$(LOWEST)' > out/lowest.txt
 	test -x out/lowest/bin/python || $(PYTHON) -m venv out/lowest
 	out/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c out/lowest.txt -e '.[dev]'
-	OMP_NUM_THREADS=1 out/lowest/bin/pytest -n 2 --dist worksteal -W default
+	OMP_NUM_THREADS=1 out/lowest/bin/$(PYTEST) -W default
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -1,5 +1,6 @@
 """Names that doctests may use without importing them, and settings of all tests."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,10 +20,17 @@ settings.register_profile(
     "mpsn",
     deadline=None,
     derandomize=True,
+    max_examples=50,  # the same ones every time
     database=None,  # two workers would write to the same one
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mpsn")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector all that was imported, which stays."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -158,9 +158,9 @@ class Worker:
         folder.mkdir()
 
     def start(self):
-        spawn = multiprocessing.get_context("spawn")
-        self.pipe, theirs = spawn.Pipe()
-        self.process = spawn.Process(target=serve, args=(theirs, self.folder, self.seed))
+        fresh = multiprocessing.get_context("forkserver")
+        self.pipe, theirs = fresh.Pipe()
+        self.process = fresh.Process(target=serve, args=(theirs, self.folder, self.seed))
         self.process.start()
         theirs.close()
         self.pipe.recv()  # it has read all samples

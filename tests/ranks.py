@@ -1,6 +1,5 @@
 """Processes that train one model together, as a launcher would start them."""
 
-import multiprocessing
 import os
 import socket
 import sys
@@ -25,9 +24,7 @@ from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import CIN, SIN, CINConfig, Hierarchical, HierarchicalConfig, SINConfig
 from mpsn.training._distributed import Parallel, rank, sum_gradients, world_size
 from mpsn.training._launch import joined
-
-START = multiprocessing.get_context("forkserver")  # imports once, for all processes
-START.set_forkserver_preload(["mpsn.cli", "mpsn.estimators", "mpsn.experiments._tu_training"])
+from processes import FORK
 
 # 25 are for training: the last batch of eight is of one graph, fewer than there are processes.
 GRAPHS = [nx.gnp_random_graph(5 + (i * 7) % 13, 0.2 + 0.3 * (i % 2), seed=i) for i in range(28)]
@@ -48,8 +45,8 @@ def run_ranks(size: int, out: Path, function: Callable[..., Any], *args: Any) ->
     for number in range(size):
         env = {"RANK": number, "WORLD_SIZE": size, "LOCAL_RANK": number, "MASTER_PORT": port}
         env |= {"MASTER_ADDR": "127.0.0.1"}
-        ours, theirs = START.Pipe(duplex=False)
-        process = START.Process(target=_start, args=(env, out, function, args, theirs))
+        ours, theirs = FORK.Pipe(duplex=False)
+        process = FORK.Process(target=_start, args=(env, out, function, args, theirs))
         process.start()
         theirs.close()
         running.append((process, ours))

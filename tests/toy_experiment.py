@@ -5,6 +5,7 @@ import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import sleep
 from typing import Self
 
 from mpsn.errors import FileError, MissingDataError
@@ -47,7 +48,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
     curves = []
     for epoch in range(job.config.epochs):
         curves.append(job.config.scale * epoch)
-        time.sleep(job.config.pause)
+        sleep(job.config.pause)
         resources.tick(1)
     return [
         Run(s, f, {"score": job.config.scale * (10 * s + f)}, {"loss": curves})

@@ -2,9 +2,9 @@
 
 import csv
 import json
+import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import tomllib
@@ -18,6 +18,7 @@ from mpsn.cli import _models
 from mpsn.experiments import _report
 from mpsn.experiments._catalog import Entry
 from mpsn.experiments._engine import run
+from processes import MPSN, finish, start
 
 
 @pytest.fixture(scope="module")
@@ -167,27 +168,26 @@ def test_fit_says_how_good_it_is(mpsn, folders, tmp_path):
 
 
 def test_a_killed_fit_resumes_and_ctrl_c_saves(folders, tmp_path):
-    command = [sys.executable, "-m", "mpsn", "fit", str(folders), "--epochs", "100000"]
-    command += ["--patience", "100000", "--no-kernel", "-o", "m.mpsn"]
-    setup = (
-        "import mpsn.estimators._progress as p; p.SECONDS = 0; from mpsn.cli import main; main()"
-    )
-    command[1:3] = ["-c", setup]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as first:
-        try:
-            wait_for(tmp_path / "m.mpsn.resume0")
-        finally:
-            first.kill()
+    words = ["fit", folders, "--epochs", 100000, "--patience", 100000, "--no-kernel", "-o"]
+    code = f"import mpsn.estimators._progress as p; p.SECONDS = 0; {MPSN}"
+    first = start(code, *words, tmp_path / "m.mpsn")
+    try:
+        wait_for(tmp_path / "m.mpsn.resume0")
+    finally:
+        first.kill()
+        first.join()
     assert not (tmp_path / "m.mpsn").exists()
     before = (tmp_path / "m.mpsn.resume0").stat().st_mtime_ns
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as second:
-        try:
-            wait_for(tmp_path / "m.mpsn.resume0", before)
-            second.send_signal(signal.SIGINT)
-            said = second.communicate(timeout=60)[1]
-        finally:
-            second.kill()
-    assert second.returncode == 0
+    second = start(code, *words, tmp_path / "m.mpsn", said=tmp_path / "said")
+    try:
+        wait_for(tmp_path / "m.mpsn.resume0", before)
+        os.kill(second.pid, signal.SIGINT)
+        second.join(60)
+    finally:
+        second.kill()
+        second.join()
+    assert second.exitcode == 0
+    said = (tmp_path / "said").read_text()
     assert "Training was interrupted; the best of" in said
     assert "run the same command again to go on" in said
     assert (tmp_path / "m.mpsn").exists()
@@ -204,10 +204,10 @@ def test_warnings_are_one_line(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         nx.write_graphml(nx.Graph([(0, 0), (0, 1)]), tmp_path / name / "loop.graphml")
-    command = [sys.executable, "-m", "mpsn", "fit", "a", "b", "--epochs", "1", "-o", "m.mpsn"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "left out: self-loops (2): the vertices of a simplex are distinct.\n" in done.stderr
-    assert "self-loops (2)" in done.stdout
+    words = ["fit", tmp_path / "a", tmp_path / "b", "--epochs", 1, "-o", tmp_path / "m.mpsn"]
+    said = finish(MPSN, *words, said=tmp_path / "said")
+    assert "left out: self-loops (2): the vertices of a simplex are distinct.\n" in said
+    assert said.count("self-loops (2)") == 2  # and in the summary
 
 
 def test_show_a_model_and_an_explanation(mpsn, folders, saved, tmp_path):

@@ -3,15 +3,13 @@
 import json
 import os
 import random
-import signal
-import subprocess
 import sys
 import time
-from contextlib import suppress
 
 import pytest
 
 from mpsn.experiments import _local
+from processes import MPSN, finish, start
 
 ROWS = ["sin", "swl", "mlp-sum", "gin"]
 
@@ -97,12 +95,9 @@ def test_an_interruption_says_how_to_go_on(mpsn, tmp_path, monkeypatch):
 def test_killed_runs_end_as_an_undisturbed_one(tmp_path):
     """SIGKILL at random moments; then the same command goes on until it is through."""
     rng = random.Random(0)
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    env.pop("MPSN_DATA", None)
-
-    def command(out):
-        rows = ["reproduce", "sr", "--quick", "--seeds", "2", "--model", ",".join(ROWS)]
-        return [sys.executable, "-m", "mpsn", *rows, "--out", str(out)]
+    rows = ["reproduce", "sr", "--quick", "--seeds", "2", "--model", ",".join(ROWS), "--out"]
+    said = tmp_path / "said"
+    env = {name: value for name, value in os.environ.items() if name != "MPSN_DATA"}
 
     def records(out):
         found = {}
@@ -111,24 +106,18 @@ def test_killed_runs_end_as_an_undisturbed_one(tmp_path):
             found[str(path.relative_to(out))] = {k: values[k] for k in ("config", "runs", "seeds")}
         return found
 
-    start = time.perf_counter()
-    subprocess.run(command(tmp_path / "calm"), env=env, check=True, capture_output=True)
-    whole = time.perf_counter() - start
+    began = time.perf_counter()
+    finish(MPSN, *rows, tmp_path / "calm", said=said, env=env)
+    whole = time.perf_counter() - began
     stored = set()
     for _ in range(2):
-        victim = subprocess.Popen(
-            command(tmp_path / "killed"),
-            env=env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        with suppress(subprocess.TimeoutExpired):
-            victim.wait(timeout=rng.uniform(whole / 2, whole))  # before that it is importing
-        victim.send_signal(signal.SIGKILL)
-        victim.wait()
+        victim = start(MPSN, *rows, tmp_path / "killed", env=env)
+        victim.join(rng.uniform(0, whole))
+        victim.kill()
+        victim.join()
         now = records(tmp_path / "killed")  # all of them can be read
         assert stored <= now.keys()
         stored = set(now)
-    subprocess.run(command(tmp_path / "killed"), env=env, check=True, capture_output=True)
+    finish(MPSN, *rows, tmp_path / "killed", said=said, env=env)
     assert records(tmp_path / "killed") == records(tmp_path / "calm")
     assert len(records(tmp_path / "calm")) == 3 * len(ROWS)

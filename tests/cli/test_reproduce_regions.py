@@ -44,6 +44,7 @@ def test_bad_arguments(mpsn, arguments):
 
 
 def test_a_picture_that_cannot_be_drawn_is_one_line(mpsn, monkeypatch, tmp_path):
+    monkeypatch.setattr(regions, "SWEEP", SMALL[:1])
     file = tmp_path / "taken"
     file.touch()
     for place in (file, file / "inside"):

@@ -108,7 +108,7 @@ def test_fast_path_and_pairs_agree_on_cells(kind, data):
 
 
 @pytest.mark.parametrize("kind", ["simplicial", "cell", "cubical"])
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_batching_equals_looping(kind, data):
     one = complexes(max_vertices=5, features=2, oriented=True, kind=kind)

@@ -108,7 +108,7 @@ def test_scores_by_brute_force(folder):
 def test_a_network_learns_what_edges_say(folder):
     """In made papers, as in real ones, the least cited edge nearly decides."""
     split = coauthor_split(coauthors(folder), 0)
-    config = replace(CONFIGS["network"], network=closure.Network(hidden=8, epochs=40))
+    config = replace(CONFIGS["network"], network=closure.Network(hidden=8, epochs=20))
     resources = Resources(CPU, None, lambda n: None)
     metrics = closure.evaluate(config, split, 0, resources)
     assert metrics == closure.evaluate(config, split, 0, resources)

@@ -2,9 +2,6 @@
 
 import errno
 import os
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
@@ -23,6 +20,7 @@ from mpsn.experiments._rows import find, rows
 from mpsn.experiments._store import Store
 from mpsn.experiments._table import Table
 from mpsn.training import _config as configs
+from processes import start
 from toy_experiment import EXPERIMENT, Inner, ToyConfig, contents
 
 TOY = {"a": ToyConfig(0.5), "b": ToyConfig(2.0)}
@@ -100,8 +98,9 @@ def test_an_error_in_a_process_reaches_the_user_and_loses_nothing(tmp_path):
     with pytest.raises(FileError, match="Expected a scale above 0"):
         run(EXPERIMENT, {"a": TOY["a"], "bad": ToyConfig(-1.0)}, 1, out=tmp_path)
     assert len(list(tmp_path.glob("a-*/*.json"))) == 2
+    bad, only = {"bad": ToyConfig(-1.0)}, ["small one"]
     with pytest.raises(FileError, match="Expected a scale above 0"):
-        run(EXPERIMENT, {"bad": ToyConfig(-1.0)}, 1, out=tmp_path, engine=LocalEngine(2))
+        run(EXPERIMENT, bad, 1, out=tmp_path, engine=LocalEngine(2), only=only)
 
 
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path, monkeypatch):
@@ -187,14 +186,12 @@ run(EXPERIMENT, toys, 2, out=Path(sys.argv[1]), engine=LocalEngine(int(sys.argv[
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_killed_runs_resume(tmp_path, processes):
     """Killed as soon as some record appears; records are whole."""
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "killed"), processes]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    victim = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+    victim = start(SCRIPT, tmp_path / "killed", processes)
     while not list(tmp_path.glob("killed/*/*.json")):
-        assert victim.poll() is None  # it ends only after it has written records
+        assert victim.is_alive()  # it ends only after it has written records
         time.sleep(0.01)
-    victim.send_signal(signal.SIGKILL)
-    victim.wait()
+    victim.kill()
+    victim.join()
     assert 0 < len(contents(tmp_path / "killed")) < 8
     if hasattr(os, "O_TMPFILE"):
         assert not list(tmp_path.rglob("*.part"))
@@ -208,19 +205,17 @@ def test_killed_runs_resume(tmp_path, processes):
 def test_workers_end_with_their_parent(tmp_path, moment):
     """Within two seconds, both while they load torch and while they work."""
     script = SCRIPT.replace("pause=0.02", "pause=60.0")
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TOY_STARTS": str(tmp_path)}
-    command = [sys.executable, "-c", script, str(tmp_path), "2"]
-    parent = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+    parent = start(script, tmp_path, 2, env=os.environ | {"TOY_STARTS": str(tmp_path)})
     workers = []
     while len(workers) < 2:
-        assert parent.poll() is None
+        assert parent.is_alive()
         time.sleep(0.01)
         children = psutil.Process(parent.pid).children(recursive=True)
         workers = [child for child in children if "spawn_main" in "".join(child.cmdline())]
     while moment == "work" and len(list(tmp_path.glob("started-*"))) < 2:
         time.sleep(0.01)
     parent.kill()
-    parent.wait()
+    parent.join()
     alive = psutil.wait_procs(workers, timeout=2)[1]
     alive = [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
     for process in alive:

@@ -21,7 +21,7 @@ from mpsn.errors import LeftOut, MPSNError
 from mpsn.training import _config as configs
 from toy_experiment import ToyConfig
 
-MANY = 1000
+MANY = 400
 MOST_BYTES = 50_000_000  # that Python and numpy may allocate to read one of these small files
 MOST_RESIDENT = 300_000  # kB by which the process may grow meanwhile, torch included
 PROCESS = Path("/proc/self")

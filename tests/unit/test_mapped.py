@@ -1,8 +1,6 @@
 """Datasets that are opened where they lie, and written complex by complex."""
 
 import pickle
-import signal
-import subprocess
 import sys
 import time
 
@@ -17,6 +15,7 @@ from mpsn import ComplexDataset, clique_complex, clique_complexes, ring_complex
 from mpsn._npz import write_arrays
 from mpsn.errors import ComplexError, FileError
 from mpsn.testing import complexes
+from processes import finish, start
 
 KINDS = ["simplicial", "cell", "cubical"]
 
@@ -131,13 +130,16 @@ mpsn.ComplexDataset.write(sys.argv[1], many())
 
 
 def test_a_killed_writer_leaves_nothing(tmp_path):
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITE, str(tmp_path / "a.npz")], stdout=subprocess.PIPE
-    ) as process:
-        process.stdout.readline()
-        time.sleep(0.2)
-        process.send_signal(signal.SIGKILL)
-    assert not list(tmp_path.iterdir())
+    said, folder = tmp_path / "said", tmp_path / "data"
+    folder.mkdir()
+    process = start(WRITE, folder / "a.npz", said=said)
+    while not said.exists() or "writing" not in said.read_text():
+        assert process.is_alive()
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.kill()
+    process.join()
+    assert not list(folder.iterdir())
 
 
 READ = """
@@ -165,10 +167,5 @@ def test_a_dataset_larger_than_memory_is_read_in_batches(tmp_path):
     ComplexDataset.write(path, (K for _ in range(2000)))
     size = path.stat().st_size
     assert size > 100 << 20
-    run = subprocess.run(
-        [sys.executable, "-c", READ, str(path), str(size // 10)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.stdout.split("\n")[:2] == [str(2000 * 399 * 50), "too large"], run.stderr
+    said = finish(READ, path, size // 10, said=tmp_path / "said")
+    assert said.splitlines() == [str(2000 * 399 * 50), "too large"]

@@ -1,7 +1,6 @@
 """Molecules, with RDKit as the oracle."""
 
 import gzip
-import subprocess
 import sys
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -21,6 +20,7 @@ from mpsn.datasets._molecules import ATOMS, BONDS, molecule_graph
 from mpsn.errors import FileError, GraphError, LeftOut, MissingPackageError, MPSNError
 from mpsn.estimators import ScaffoldKFold, SimplicialClassifier, SimplicialRegressor
 from mpsn.estimators._draw_molecule import AGAINST, FOR, _color, _rings
+from processes import finish
 
 MOLECULES = [  # in all of them, the chordless cycles are the smallest set of smallest rings
     "CC(=O)Oc1ccccc1C(=O)O",
@@ -193,13 +193,13 @@ def test_files_that_are_none_of_molecules(tmp_path):
 def test_files_load_and_train_without_rdkit(found, tmp_path):
     found.data.save(tmp_path / "m.npz")
     program = (
-        "import sys; sys.modules['rdkit'] = None; import mpsn; from mpsn.estimators import *; "
+        "import sys; assert 'rdkit' not in sys.modules; sys.modules['rdkit'] = None; "
+        "import mpsn; from mpsn.estimators import *; "
         f"data = mpsn.ComplexDataset.load({str(tmp_path / 'm.npz')!r}); "
         "model = SimplicialClassifier(kernel=True).fit(data, [0, 1] * 7); "
         "print(len(data), len(model.predict(data)))"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert run.stdout.split() == ["14", "14"], run.stderr
+    assert finish(program, said=tmp_path / "said").split() == ["14", "14"]
 
 
 def test_without_rdkit_the_error_says_what_to_install(monkeypatch):

@@ -116,7 +116,7 @@ def test_numbers_can_be_regressed():
         y,
         [Split(every[:12], every[12:16], every[16:])],
         lambda i: Hierarchical(replace(SMALL, out_channels=1, act="tanh")),
-        Settings(epochs=80, batch_size=4, lr=0.01),
+        Settings(epochs=40, batch_size=4, lr=0.02),
         seeds=[0],
     )
     assert trained.curve["test"][-1] > 0.8

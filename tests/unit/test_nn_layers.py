@@ -264,8 +264,8 @@ def test_layers_compile_as_one_graph(layer):
     torch._dynamo.reset()
     torch.manual_seed(0)
     compiled = torch.compile(layer, fullgraph=True, backend="eager")
-    for seed in (0, 1) if isinstance(layer, nn.SCConv) else (0, 1, 2):
-        # another complex, flipped: other shapes, other signs; then one of rings
+    for seed in (0, 1) if isinstance(layer, nn.SCConv) else (0, 2):
+        # then another complex, flipped: other shapes, other signs; if it can be, of rings
         graph = nx.gnp_random_graph(9 + seed, 0.6, seed=seed)
         K = mpsn.ring_complex(graph, 9) if seed == 2 else mpsn.clique_complex(graph, max_dim=2)
         K = K.flip({1: torch.rand(K.count(1)) < 0.5}) if seed else K
