@@ -21,6 +21,9 @@ from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
 from mpsn.estimators._progress import Progress
 from mpsn.experiments import _graph_training as graph_training
 from mpsn.experiments import _tu_training as tu_training
+from mpsn.experiments._experiment import Job, Resources
+from mpsn.experiments._graph_data import GraphData
+from mpsn.experiments._graph_level import GraphLevelConfig, work
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import CIN, SIN, CINConfig, Hierarchical, HierarchicalConfig, SINConfig
 from mpsn.training._distributed import Parallel, rank, sum_gradients, world_size
@@ -170,6 +173,30 @@ def molecules() -> dict[str, Any]:
     config = CINConfig(3, 8, 2, layers=1, norm=True, act="relu", dropout=0.2)
     (found,) = graph_training.train(data, y, parts, lambda: CIN(config), settings, "mae", seeds=[3])
     return {f"cin: {key}": curve.numpy() for key, curve in found._asdict().items()}
+
+
+def packed(*paths: Path) -> tuple[dict[str, Any], int]:
+    """Train on packed files as ``mpsn reproduce zinc`` does: last curves, and growth of memory.
+
+    Memory is that of the process alone, in bytes: pages of the files do not count.
+    """
+    used = []
+    config = GraphLevelConfig(
+        cin=CINConfig(hidden=4, layers=1, max_dim=1, norm=True, act="relu"),
+        train=graph_training.Training(epochs=1, batch_size=8),
+    )
+    with joined():
+        for path in paths:
+            data = GraphData.load(path)
+            tools = Resources(torch.device("cpu"), data, lambda _: used.append(_private()))
+            (run,) = work("mae", ("y",), Job("cin", config), tools)
+    return {name: np.array(curve) for name, curve in run.curve.items()}, used[-1] - used[0]
+
+
+def _private() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("RssAnon"))
+    return 1024 * int(line.split()[1])
 
 
 def norms() -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Several processes train the model that one would: of every batch, each computes its part."""
 
 import signal
+import sys
 from itertools import product
 
 import networkx as nx
@@ -10,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mpsn
 from mpsn.cli import main
 from mpsn.errors import MPSNError
 from mpsn.estimators import load
@@ -22,6 +24,7 @@ from ranks import (
     fit_own_graphs,
     killed_command,
     norms_apart,
+    packed,
     run_ranks,
     train_all,
 )
@@ -86,6 +89,33 @@ def test_balanced_parts(cells, parts):
     found = max(sum(c for c, p in zip(cells, part, strict=True) if p == q) for q in range(parts))
     assert best <= found
     assert 3 * parts * found <= (4 * parts - 1) * best  # Graham's bound
+
+
+def write_rings(path, many):
+    """Pack cycles with categories as features, a target, and a split; 280 kB each."""
+    generator = torch.Generator().manual_seed(0)
+
+    def rings():
+        for i in range(many):
+            K = mpsn.clique_complex(nx.cycle_graph(600 + i % 7))
+            x = [torch.randint(0, 2, (n, 24), generator=generator) for n in K.counts]
+            yield K.replace(x=x, y=torch.tensor([[float(i % 7), i % 3]]))
+
+    mpsn.ComplexDataset.write(path, rings())
+    return path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="private memory is known on Linux only")
+def test_processes_leave_a_packed_collection_in_its_file(tmp_path):
+    """Memory of one process, which loads it, grows with it; that of each of several does not."""
+    paths = [write_rings(tmp_path / f"{many}.npz", many) for many in (24, 240)]
+    more = paths[1].stat().st_size - paths[0].stat().st_size
+    ((wanted, grown),) = run_ranks(1, tmp_path, packed, *paths)
+    assert grown > more
+    for found, grown in run_ranks(2, tmp_path, packed, *paths):
+        assert grown < more / 2
+        for name, curve in wanted.items():
+            np.testing.assert_allclose(found[name], curve, rtol=1e-3, err_msg=name)
 
 
 def write_graphs(folder):

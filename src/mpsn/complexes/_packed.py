@@ -82,6 +82,11 @@ class ComplexDataset(Sequence[C]):
         return f"ComplexDataset({len(self)} complexes, counts={self.union.counts})"
 
     @property
+    def mapped(self) -> bool:
+        """Whether the dataset stays in the file it was opened from, and batches are read."""
+        return self._path is not None
+
+    @property
     def y(self) -> Tensor | None:
         """Labels of all complexes, one row each."""
         return self.union.y

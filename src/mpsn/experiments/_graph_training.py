@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
+from mpsn.experiments._on_disk import OnDisk
 from mpsn.experiments._side_by_side import mini_batches
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
 from mpsn.experiments._wide.layers import WideNorm
@@ -77,7 +78,7 @@ class Curves(NamedTuple):
 
 
 def train(
-    dataset: ComplexDataset,
+    dataset: ComplexDataset | OnDisk,
     y: Tensor,
     parts: Parts,
     build: Callable[[], CIN | GIN],
@@ -98,7 +99,7 @@ def train(
     almost no variance blow that up.
 
     Args:
-        dataset: The complexes, with features.
+        dataset: The complexes, with features; in several processes, they may stay in a file.
         y: Targets (N, T) float32; classes 0 and 1 for ``"auc"``.
         parts: Which complexes are for what.
         build: Makes a network with T outputs, after torch has been seeded.
@@ -115,7 +116,8 @@ def train(
     for seed in seeds:
         with seeded(seed, device):
             models.append(build())
-    data = WideData(dataset.to(device), models[0].max_dim)
+    here = dataset.to(device)
+    data = here if isinstance(here, OnDisk) else WideData(here, models[0].max_dim)
     together = together or (len(seeds) if device.type == "cuda" and world_size() == 1 else 1)
     y, out = y.to(device), []
     for at in range(0, len(seeds), together):
@@ -140,7 +142,7 @@ class _Pass:
 
     def __init__(
         self,
-        data: WideData,
+        data: WideData | OnDisk,
         y: Tensor,
         parts: Parts,
         models: Sequence[CIN | GIN],
