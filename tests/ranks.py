@@ -18,6 +18,7 @@ import mpsn
 from mpsn.cli import main
 from mpsn.errors import MPSNError
 from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
+from mpsn.estimators._on_disk import OnDisk
 from mpsn.estimators._progress import Progress
 from mpsn.experiments import _graph_training as graph_training
 from mpsn.experiments import _tu_training as tu_training
@@ -104,6 +105,21 @@ def fit_own_graphs() -> object:
         except MPSNError as error:
             return str(error)
     return None
+
+
+def fit_packed(path: Path) -> tuple[tuple[float, ...], list[int]]:
+    """Fit complexes of a file: the losses, and numbers of complexes read in steps."""
+    reads: list[int] = []
+    read = OnDisk.batch
+
+    def note(self: OnDisk, index: torch.Tensor) -> Any:
+        reads.append(len(index))
+        return read(self, index)
+
+    OnDisk.batch = note  # type: ignore[method-assign]
+    with joined():
+        model = SimplicialClassifier(**FIT).fit(mpsn.ComplexDataset.open(path))
+    return model.histories_[0].train, reads
 
 
 def train_all() -> dict[str, Any]:

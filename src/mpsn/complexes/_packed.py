@@ -82,9 +82,9 @@ class ComplexDataset(Sequence[C]):
         return f"ComplexDataset({len(self)} complexes, counts={self.union.counts})"
 
     @property
-    def mapped(self) -> bool:
-        """Whether the dataset stays in the file it was opened from, and batches are read."""
-        return self._path is not None
+    def path(self) -> Path | None:
+        """The file that the dataset was opened from, and stays in; None in memory."""
+        return self._path
 
     @property
     def y(self) -> Tensor | None:

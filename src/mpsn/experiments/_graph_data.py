@@ -48,7 +48,7 @@ class GraphData(NamedTuple):
     def encoded(self) -> ComplexDataset[Any] | OnDisk:
         """The complexes with categories one-hot, all zero for those not seen in training."""
         kinds = agree(lambda: find_kinds(self.complexes, self.part == 0))
-        if self.complexes.mapped:
+        if self.complexes.path is not None:
             return OnDisk(self.complexes, kinds)
         return ComplexDataset(encode(self.complexes.union, kinds))
 
