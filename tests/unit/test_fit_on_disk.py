@@ -111,4 +111,4 @@ def test_targets_of_a_packed_file(tmp_path, target, labels):
         return
     name, K, label = next(iter(read_collection([data.path], target=target)))
     assert (name, label) == ("packed.npz:0", labels)
-    assert K == data[0]
+    assert data[0] == K

@@ -127,6 +127,8 @@ def lift_all(every: Sequence[Read], lift: LiftAll) -> Complex:
         return lifted.union
     new = iter(lifted)
     parts = [g.graph.bare() if isinstance(g.graph, Complex) else next(new) for g in every]
+    if len(parts) == 1:  # which may be large: no copy
+        return parts[0]
     mixed = len({type(K) for K in parts}) > 1
     return collate(map(CellComplex.from_complex, parts) if mixed else parts)
 

@@ -31,6 +31,17 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
     return device
 
 
+def check_precision(precision: object) -> None:
+    """Refuse a precision that :func:`computing` does not know."""
+    if precision not in get_args(Precision):
+        raise MPSNError(f"Expected precision float32, tf32 or bf16, got {precision!r:.40}.")
+
+
+def exact(x: Tensor) -> Tensor:
+    """Return outputs in single precision, if they have less."""
+    return x.float() if x.dtype == torch.bfloat16 else x
+
+
 @contextmanager
 def computing(precision: Precision, device: torch.device) -> Iterator[None]:
     """Compute in a precision inside the block, which is one forward pass.
@@ -38,8 +49,7 @@ def computing(precision: Precision, device: torch.device) -> Iterator[None]:
     ``"bf16"`` is autocast to bfloat16: parameters stay in single precision, and so do sums.
     ``"tf32"`` rounds the factors of matrix products on a GPU, and changes nothing on a CPU.
     """
-    if precision not in get_args(Precision):
-        raise MPSNError(f"Expected precision float32, tf32 or bf16, got {precision!r:.40}.")
+    check_precision(precision)
     before = torch.get_float32_matmul_precision()
     if precision == "tf32" and device.type == "cuda":
         torch.set_float32_matmul_precision("high")

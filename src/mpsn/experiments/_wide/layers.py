@@ -197,12 +197,17 @@ class WideActivation(torch.nn.Module):
 class Dense(torch.autograd.Function):
     """Dense layers block by block; their gradients add up over the rows in pieces, side by side.
 
-    Few models with many rows each would leave most of a GPU idle otherwise.
+    Few models with many rows each would leave most of a GPU idle otherwise. Autocast leaves
+    products with ``out`` alone, so rows and weights are cast here.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Return (M R, G) for rows (M R, F) and weights (M, F, G)."""
+        ctx.dtype, kind = weight.dtype, x.device.type
+        if torch.is_autocast_enabled(kind):
+            half = torch.get_autocast_dtype(kind)
+            x, weight, bias = x.to(half), weight.to(half), None if bias is None else bias.to(half)
         models, width, out_width = weight.shape
         rows = x.shape[0] // models
         blocks = x.view(models, rows, width)
@@ -221,16 +226,16 @@ class Dense(torch.autograd.Function):
         """Return the gradients of rows, weights and biases."""
         x, weight = ctx.saved_tensors
         models, width, out_width = weight.shape
-        grad = grad.reshape(models, x.shape[1], out_width)
+        grad = grad.to(x.dtype).reshape(models, x.shape[1], out_width)
         pieces = models * (x.shape[1] // masked.height(x.shape[1]) if x.shape[1] else 1)
         parts = torch.bmm(
             x.view(pieces, -1, width).transpose(1, 2), grad.reshape(pieces, -1, out_width)
         )
-        dense = parts.view(models, -1, width, out_width).sum(1)
+        dense = parts.view(models, -1, width, out_width).sum(1, dtype=ctx.dtype)
         below = None
         if ctx.needs_input_grad[0]:
             below = torch.bmm(grad, weight.transpose(1, 2)).view(-1, width)
-        return below, dense, grad.sum(1) if ctx.bias else None
+        return below, dense, grad.sum(1, dtype=ctx.dtype) if ctx.bias else None
 
 
 def _stack(values: Sequence[Any]) -> torch.nn.Parameter:
