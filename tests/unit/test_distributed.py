@@ -2,7 +2,10 @@
 
 import signal
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -15,8 +18,9 @@ import mpsn
 from mpsn.cli import main
 from mpsn.errors import MPSNError
 from mpsn.estimators import load
+from mpsn.training._device import pick_device
 from mpsn.training._distributed import balance
-from mpsn.training._launch import _address, find_place
+from mpsn.training._launch import Place, _address, _have_own_gpus, find_place
 from ranks import (
     GRAPHS,
     ROWS,
@@ -184,6 +188,48 @@ def test_only_some_models_and_experiments_train_in_several_processes(tmp_path):
     assert "got sr in 2 processes" in said
 
 
+@pytest.mark.parametrize(
+    ("gpus", "own"),
+    [
+        ([["a"], ["b"], ["c"]], True),  # of one process each, in a pod or a task of Slurm
+        ([["a", "b", "c"]] * 3, True),
+        ([["a", "b"]] * 3, False),
+        ([["a"]] * 3, False),
+        ([[], ["a"], ["b"]], False),
+        ([[]] * 3, False),
+    ],
+)
+def test_processes_that_share_a_gpu_do_not_use_nccl(monkeypatch, gpus, own):
+    """Each tells the others, in a thread of its own here, which GPU it has."""
+    here, store = threading.local(), torch.distributed.HashStore()
+    monkeypatch.setattr("torch.cuda.device_count", lambda: len(here.gpus))
+    properties = "torch.cuda.get_device_properties"
+    monkeypatch.setattr(properties, lambda number: SimpleNamespace(uuid=here.gpus[number]))
+
+    def ask(rank):
+        here.gpus = gpus[rank]
+        return _have_own_gpus(store, Place(rank, 3, rank))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(ask, range(3))) == [own] * 3
+
+
+@pytest.mark.parametrize("name", ["auto", "cuda", "cpu"])
+def test_a_process_touches_its_own_gpu_only(monkeypatch, name):
+    touched = []
+    cuda = {"is_available": lambda: True, "device_count": lambda: 2, "current_device": lambda: 1}
+    for function, result in {**cuda, "set_device": touched.append}.items():
+        monkeypatch.setattr(f"torch.cuda.{function}", result)
+    monkeypatch.setattr("mpsn.training._device.world_size", lambda: 4)
+    check = "mpsn.training._device.checked_device"
+    monkeypatch.setattr(check, lambda name: touched.append("check") or torch.device("cpu"))
+    for key, value in {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3"}.items():
+        monkeypatch.setenv(key, value)
+    gpu = name != "cpu"
+    assert pick_device(name) == torch.device("cuda:1" if gpu else "cpu")
+    assert touched == [1] * gpu + ["check"]
+
+
 def test_the_place_of_a_process():
     slurm = {"SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1"}
     assert find_place({}) == find_place(slurm) == (0, 1, 0)
@@ -196,6 +242,8 @@ def test_the_place_of_a_process():
         "gpu[07-09],big": "gpu07",
         "a1,a2": "a1",
         "n[3,5]": "n3",
+        "n[3,5]-ib,m": "n3-ib",
+        "rack[2-3]-node[01-04,7],other": "rack2-node01",
         "x": "x",
     }.items():
         assert _address({"SLURM_STEP_NODELIST": nodes}) == first

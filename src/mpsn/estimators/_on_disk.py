@@ -49,8 +49,8 @@ class OnDisk:
         """Return the union of some complexes, with features."""
         K: Complex = self.dataset.batch(self.at[index.cpu()])
         x = self.model._prepare([_as_one(K)], self.encoding, notes=Notes())[0].union.x
-        found: Complex = K.bare().skeleton(self.model.max_dim).replace(x=x)
-        return found.to(self.device)
+        out: Complex = K.bare().skeleton(self.model.max_dim).replace(x=x).to(self.device)
+        return out
 
 
 def prepared(

@@ -111,7 +111,8 @@ class Trainer:
         The weights of the best epoch are kept; without samples held out, those of the last. On a
         CPU one thread is used, whatever the number that torch has. After Ctrl-C, the networks that
         have finished an epoch are returned, with a warning. Several processes train each network
-        together, if the number of ``cells`` of each sample, (n,), is given.
+        together, if the number of ``cells`` of each sample, (n,), is given; Ctrl-C ends these, for
+        they may have stopped at different steps, and checkpoints are what is left.
         """
         if cells is None and world_size() > 1:
             raise MPSNError(

@@ -25,10 +25,11 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
 
     Processes are those that train the same model; ``"auto"`` is the GPU if there is one.
     """
+    several = world_size() > 1 and str(name) in ("auto", "cuda") and torch.cuda.is_available()
+    if several:  # before the check, which would take memory of the first GPU
+        torch.cuda.set_device(find_place(os.environ).local % torch.cuda.device_count())
     device = checked_device(name)
-    if device == torch.device("cuda") and world_size() > 1:
-        device = torch.device("cuda", find_place(os.environ).local % torch.cuda.device_count())
-    return device
+    return torch.device("cuda", torch.cuda.current_device()) if several else device
 
 
 def check_precision(precision: object) -> None:

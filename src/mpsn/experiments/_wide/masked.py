@@ -81,8 +81,8 @@ def apply(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu:
     return _run(normal, x, n, mean, scale, bias, relu).view(x.shape)  # type: ignore[no-any-return]
 
 
-# All below take pieces (M, C, H, F) of blocks, n (M, 1), and statistics (M, F). Blocks may have half
-# the precision of n and of all sums.
+# All below take pieces (M, C, H, F) of blocks, n (M, 1), and statistics (M, F). Blocks may be in
+# half precision; n and all sums are not.
 
 
 def moments(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
