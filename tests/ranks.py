@@ -18,6 +18,7 @@ import mpsn
 from mpsn.cli import main
 from mpsn.errors import MPSNError
 from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
+from mpsn.estimators._base import forward_on
 from mpsn.estimators._on_disk import OnDisk
 from mpsn.estimators._progress import Progress
 from mpsn.experiments import _graph_training as graph_training
@@ -233,6 +234,21 @@ def norms() -> dict[str, Any]:
         found |= {f"gradient of {name}": p.grad for name, p in norm.named_parameters()}
         out |= {f"norm of {many}: {name}": value.numpy() for name, value in found.items()}
     return out
+
+
+def messages(layers: int) -> int:
+    """Return the number of messages in a step of SIN with norms."""
+    reduce, sent = torch.distributed.all_reduce, []
+    with joined():
+        data = complexes()
+        network = SIN(SINConfig(3, 4, 2, layers=layers, norm=True, act="relu"))
+        shared = Parallel(forward_on(data), data.counts.sum(1))
+        torch.distributed.all_reduce = lambda x: sent.append(x.numel()) or reduce(x)
+        with shared.training(network):
+            shared(network, torch.arange(8)).sum().backward()
+        sum_gradients(network)
+        torch.distributed.all_reduce = reduce
+    return len(sent)
 
 
 def norms_apart() -> tuple[list[int], Any, Any]:

@@ -27,6 +27,7 @@ from ranks import (
     command,
     fit_own_graphs,
     killed_command,
+    messages,
     norms_apart,
     packed,
     run_ranks,
@@ -79,6 +80,12 @@ def test_norms_of_each_process(tmp_path):
     for _, out, mean in found:
         np.testing.assert_array_equal(out, found[0][1])
         np.testing.assert_allclose(mean, np.mean(means, axis=0), atol=1e-7)
+
+
+def test_norms_that_do_not_depend_on_each_other_share_messages(tmp_path):
+    """Six in a layer, where fifteen norms are; one of outputs, and one of gradients."""
+    for layers in (1, 2):
+        assert run_ranks(2, tmp_path, messages, layers) == [6 * layers + 2] * 2
 
 
 @given(st.lists(st.integers(0, 20), max_size=6), st.integers(1, 3))

@@ -10,7 +10,7 @@ from torch import Tensor
 from mpsn.experiments._wide import masked
 from mpsn.experiments._wide.batch import WideBatch
 from mpsn.nn.conv._mlp import RowNorm
-from mpsn.training._distributed import batch_norm, norms_apart, world_size
+from mpsn.training._distributed import Norm, batch_norms, norms_apart, world_size
 
 
 class Blocks:
@@ -126,11 +126,7 @@ class WideNorm(torch.nn.Module):
         models, height, width = rows.shape
         flat = rows.transpose(0, 1).reshape(height, models * width)
         if self.training and world_size() > 1 and not norms_apart():  # one model at a time
-            running = self.running_mean[0], self.running_var[0], self.steps
-            out = batch_norm(
-                flat, self.weight[0], self.bias[0], running, float(self.momentum), self.eps
-            )
-            return torch.relu(out) if self.relu else out
+            return wide_norms([self], [flat])[0]
         fresh = self.training and height > 1
         self.steps += fresh
         out = nnf.batch_norm(
@@ -155,6 +151,15 @@ class WideNorm(torch.nn.Module):
         norm.running_mean.copy_(self.running_mean[m])
         norm.running_var.copy_(self.running_var[m])
         norm.num_batches_tracked.copy_(self.steps[m])
+
+
+def wide_norms(layers: Sequence[WideNorm], xs: Sequence[Tensor]) -> list[Tensor]:
+    """Normalize rows (n, F) of one model by those of all processes, each by its own layer."""
+    rest = [
+        Norm(n.running_mean[0], n.running_var[0], n.steps, float(n.momentum), n.eps) for n in layers
+    ]
+    out = batch_norms(rest, xs, [n.weight[0] for n in layers], [n.bias[0] for n in layers])
+    return [torch.relu(y) if n.relu else y for n, y in zip(layers, out, strict=True)]
 
 
 class WideActivation(torch.nn.Module):
