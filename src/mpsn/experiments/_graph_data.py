@@ -68,8 +68,11 @@ class GraphData(NamedTuple):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what :meth:`save` wrote; one of several processes only opens it."""
-        read = ComplexDataset.load if world_size() == 1 else ComplexDataset.open
-        complexes: ComplexDataset[Any] = read(path)
+        complexes: ComplexDataset[Any]
+        try:
+            complexes = ComplexDataset.open(path) if world_size() > 1 else ComplexDataset.load(path)
+        except FileError:  # compressed, as earlier versions did
+            complexes = ComplexDataset.load(path)
         y = complexes.y
         if y is None or y.dim() != 2 or y.shape[1] < 2 or len(y) != len(complexes):
             raise FileError(f"Expected targets and a split in {path}, got others; pack it again.")
