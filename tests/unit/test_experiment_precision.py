@@ -26,7 +26,7 @@ from mpsn.training._device import Precision
 from ranks import complexes
 
 RESULTS = Path(__file__).parents[2] / "results"
-FEW = {"epochs": 3, "batch_size": 8, "lr": 0.003}
+FEW = {"epochs": 2, "batch_size": 8, "lr": 0.003}
 SEEDS = [3, 4]
 
 
@@ -64,13 +64,16 @@ NETWORKS = {
 @pytest.mark.parametrize("together", [1, 2])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_bf16_is_within_rounding_of_float32(name, together):
-    """And tf32 is float32 on a CPU."""
     train, model = NETWORKS[name]
-    whole, same, half = (train(kind, together, model) for kind in ("float32", "tf32", "bf16"))
-    np.testing.assert_array_equal(same, whole)
+    whole, half = (train(kind, together, model) for kind in ("float32", "bf16"))
     assert not np.array_equal(half, whole)
     np.testing.assert_allclose(half[:, 0, 0], whole[:, 0, 0], rtol=0.02)  # losses at first
     np.testing.assert_allclose(half[:, 0], whole[:, 0], rtol=0.1)  # and as the steps add up
+
+
+def test_tf32_is_float32_on_a_cpu():
+    train, model = NETWORKS["plain"]
+    np.testing.assert_array_equal(train("tf32", 1, model), train("float32", 1, model))
 
 
 @pytest.mark.parametrize("name", ["tu", "imdb", "shapes", "molhiv", "moleculenet", "counting"])
