@@ -277,7 +277,7 @@ class _Norms(torch.autograd.Function):
         for x, weight in zip(xs, weights, strict=True):
             wide = x.to(weight.dtype)  # sums of half precision would be far off
             mean = wide.mean(0) if len(x) else wide.new_zeros(x.shape[1])  # var_mean: 10x slower
-            squares = (wide - mean).square().sum(0)
+            squares = (wide - mean).square_().sum(0)
             own += [weight.new_full((1,), len(x)), mean, squares]
         sizes = [len(part) for part in own]
         every = weights[0].new_zeros(world_size(), sum(sizes))
@@ -302,14 +302,18 @@ class _Norms(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         saved, own = ctx.saved_tensors, []
         each = [saved[at : at + 5] for at in range(0, len(saved), 5)]
-        for grad, (x, _, mean, inverse, _) in zip(grads, each, strict=True):
-            wide = grad.to(mean.dtype)
-            own += [wide.sum(0), (wide * (x - mean)).sum(0) * inverse]
+        for grad, (x, weight, mean, inverse, _) in zip(grads, each, strict=True):
+            if not len(x):
+                own += [torch.zeros_like(weight), torch.zeros_like(weight)]
+                continue
+            rest = (weight, None, None, mean, inverse, True, 0.0, [False, True, True])
+            pair = grad.to(mean.dtype), x.to(mean.dtype)
+            own += torch.ops.aten.native_batch_norm_backward(*pair, *rest)[:0:-1]  # bias, weight
         found = iter(torch.split(all_sum(torch.cat(own)), [len(part) for part in own]))
         rows = []
         for grad, (x, weight, mean, inverse, total) in zip(grads, each, strict=True):
             share = (total > 1) / total.clamp(min=1)
             level, slope = next(found) * share, next(found) * share
-            wide = torch.addcmul(grad - level, x - mean, inverse * slope, value=-1)
+            wide = (grad - level).addcmul_(x - mean, inverse * slope, value=-1)
             rows.append(wide.mul_(weight * inverse).to(x.dtype))
         return None, *rows, *own[1::2], *own[::2]
