@@ -17,9 +17,14 @@ import mpsn
 from mpsn.cli import main
 from mpsn.errors import MPSNError
 from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
+from mpsn.estimators._base import forward_on
+from mpsn.estimators._on_disk import OnDisk
 from mpsn.estimators._progress import Progress
 from mpsn.experiments import _graph_training as graph_training
 from mpsn.experiments import _tu_training as tu_training
+from mpsn.experiments._experiment import Job, Resources
+from mpsn.experiments._graph_data import GraphData
+from mpsn.experiments._graph_level import GraphLevelConfig, work
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import CIN, SIN, CINConfig, Hierarchical, HierarchicalConfig, SINConfig
 from mpsn.training._distributed import Parallel, rank, sum_gradients, world_size
@@ -100,6 +105,21 @@ def fit_own_graphs() -> object:
     return None
 
 
+def fit_packed(path: Path) -> tuple[tuple[float, ...], list[int]]:
+    """Fit complexes of a file: the losses, and numbers of complexes read in steps."""
+    reads: list[int] = []
+    read = OnDisk.batch
+
+    def note(self: OnDisk, index: torch.Tensor) -> Any:
+        reads.append(len(index))
+        return read(self, index)
+
+    OnDisk.batch = note  # type: ignore[method-assign]
+    with joined():
+        model = SimplicialClassifier(**FIT).fit(mpsn.ComplexDataset.open(path))
+    return model.histories_[0].train, reads
+
+
 def train_all() -> dict[str, Any]:
     """Return results of all that trains in several processes, as arrays by name."""
     with joined():
@@ -169,6 +189,30 @@ def molecules() -> dict[str, Any]:
     return {f"cin: {key}": curve.numpy() for key, curve in found._asdict().items()}
 
 
+def packed(*paths: Path) -> tuple[dict[str, Any], int]:
+    """Train on packed files as ``mpsn reproduce zinc`` does: last curves, and growth of memory.
+
+    Memory is that of the process alone, in bytes: pages of the files do not count.
+    """
+    used = []
+    config = GraphLevelConfig(
+        cin=CINConfig(hidden=4, layers=1, max_dim=1, norm=True, act="relu"),
+        train=graph_training.Training(epochs=1, batch_size=8),
+    )
+    with joined():
+        for path in paths:
+            data = GraphData.load(path)
+            tools = Resources(torch.device("cpu"), data, lambda _: used.append(_private()))
+            (run,) = work("mae", ("y",), Job("cin", config), tools)
+    return {name: np.array(curve) for name, curve in run.curve.items()}, used[-1] - used[0]
+
+
+def _private() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("RssAnon"))
+    return 1024 * int(line.split()[1])
+
+
 def norms() -> dict[str, Any]:
     """Apply a norm to rows that processes share: several each, one in all, none at all."""
     out = {}
@@ -187,6 +231,21 @@ def norms() -> dict[str, Any]:
         found |= {f"gradient of {name}": p.grad for name, p in norm.named_parameters()}
         out |= {f"norm of {many}: {name}": value.numpy() for name, value in found.items()}
     return out
+
+
+def messages(layers: int) -> int:
+    """Return the number of messages in a step of SIN with norms."""
+    reduce, sent = torch.distributed.all_reduce, []
+    with joined():
+        data = complexes()
+        network = SIN(SINConfig(3, 4, 2, layers=layers, norm=True, act="relu"))
+        shared = Parallel(forward_on(data), data.counts.sum(1))
+        torch.distributed.all_reduce = lambda x: sent.append(x.numel()) or reduce(x)
+        with shared.training(network):
+            shared(network, torch.arange(8)).sum().backward()
+        sum_gradients(network)
+        torch.distributed.all_reduce = reduce
+    return len(sent)
 
 
 def norms_apart() -> tuple[list[int], Any, Any]:

@@ -88,3 +88,30 @@ def test_rings_captured_are_eager_are_cpu(name):
     # Biases before norms have no gradient but rounding, which Adam blows up.
     torch.testing.assert_close(curves[1], curves[0], rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(curves[2], curves[0], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_precision_of_captured_steps(precision):
+    """Captured is eager, and within rounding of float32 on a CPU."""
+    generator = torch.Generator().manual_seed(0)
+    union = mpsn.clique_complexes([nx.gnp_random_graph(12, 0.4, seed=i) for i in range(40)]).union
+    x = [torch.randn(n, 3, generator=generator) for n in union.counts[:3]]
+    dataset = mpsn.ComplexDataset(union.skeleton(2).replace(x=x))
+    parts = torch.arange(40).tensor_split(4)
+    splits = [Split(torch.cat(parts[:2]), *parts[2:])] * 3
+    config = SINConfig(*SIZES, coface_message=False, act="relu", norm=True)
+    losses = []
+    for kind, device, capture in (
+        ("float32", "cpu", False),
+        (precision, "cuda", False),
+        (precision, "cuda", True),
+    ):
+        settings = Settings(epochs=4, batch_size=8, lr=0.001, precision=kind)
+        options = {"seeds": range(3), "device": device, "capture": capture}
+        found = train_folds(
+            dataset, torch.arange(40) % 2, splits, lambda _: SIN(config), settings, **options
+        )
+        losses.append(torch.tensor([one.curve["loss"] for one in found]))
+    torch.testing.assert_close(losses[1], losses[0], rtol=0.1, atol=0)
+    torch.testing.assert_close(losses[2], losses[1], rtol=0.05, atol=0)
+    assert not torch.equal(losses[1], losses[0])

@@ -10,6 +10,7 @@ from labelled_cells import KINDS, half, torus
 from mpsn import SubcomplexLoader
 from mpsn.complexes._sampling import nearby
 from mpsn.estimators import CellClassifier, CellRegressor
+from mpsn.estimators._on_parts import on_cells
 
 IN_PARTS = {"max_cells": 1, "batch_size": 4}
 QUICK = {"hidden": 8, "epochs": 3, "device": "cpu"}
@@ -57,16 +58,32 @@ def test_steps_on_parts_reach_the_score_of_steps_on_the_whole(capsys):
     assert model.scores_["this model"] == 1.0
 
 
-def test_hubs_are_sampled_and_the_seed_decides():
-    graph = nx.star_graph(200)
-    y = np.arange(201) % 2
-    found = []
+def test_steps_at_hubs_are_sampled():
+    """Of 200 edges at the hub, a step sees the 20 of its seeds and 32 others; predictions all."""
+    K = mpsn.clique_complex(nx.star_graph(200))
+    K = K.replace(x=[torch.arange(201.0)[:, None], torch.ones(200, 1)])
+    model = CellClassifier(max_cells=1, max_dim=1, **QUICK)
+    forward = on_cells(model, mpsn.ComplexDataset(K), torch.arange(1, 21), torch.device("cpu"))
+
+    def vertices(seed):
+        steps = forward.parts(torch.arange(20), torch.Generator().manual_seed(seed))
+        (found,) = [forward._step[1].x[0][:, 0].tolist() for _ in steps]
+        return found
+
+    assert vertices(0) == vertices(0) != vertices(1)
+    assert vertices(0)[:21] == list(range(21))
+    assert 1 + 32 <= len(vertices(0)) <= 1 + 20 + 32
+    seen = []
+    forward(lambda K: seen.append(K.count(1)) or torch.zeros(K.count(0), 1), torch.arange(20))
+    assert seen == [200]
+
+
+def test_the_seed_decides_what_is_learned():
+    graph, found = nx.star_graph(200), []
     for seed, other in ((0, 5), (0, 6), (1, 5)):
         torch.manual_seed(other)
-        model = CellClassifier(random_state=seed, max_cells=1, batch_size=100, **QUICK).fit(
-            graph, y
-        )
-        found.append(model.predict_proba(graph))
+        model = CellClassifier(random_state=seed, max_cells=1, batch_size=100, **QUICK)
+        found.append(model.fit(graph, np.arange(201) % 2).predict_proba(graph))
     assert np.array_equal(found[0], found[1])
     assert not np.array_equal(found[0], found[2])
 

@@ -1,7 +1,11 @@
 """Several processes train the model that one would: of every batch, each computes its part."""
 
 import signal
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -10,18 +14,22 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mpsn
 from mpsn.cli import main
 from mpsn.errors import MPSNError
 from mpsn.estimators import load
+from mpsn.training._device import pick_device
 from mpsn.training._distributed import balance
-from mpsn.training._launch import _address, find_place
+from mpsn.training._launch import Place, _address, _have_own_gpus, find_place
 from ranks import (
     GRAPHS,
     ROWS,
     command,
     fit_own_graphs,
     killed_command,
+    messages,
     norms_apart,
+    packed,
     run_ranks,
     train_all,
 )
@@ -74,6 +82,12 @@ def test_norms_of_each_process(tmp_path):
         np.testing.assert_allclose(mean, np.mean(means, axis=0), atol=1e-7)
 
 
+def test_norms_that_do_not_depend_on_each_other_share_messages(tmp_path):
+    """Six in a layer, where fifteen norms are; one of outputs, and one of gradients."""
+    for layers in (1, 2):
+        assert run_ranks(2, tmp_path, messages, layers) == [6 * layers + 2] * 2
+
+
 @given(st.lists(st.integers(0, 20), max_size=6), st.integers(1, 3))
 def test_balanced_parts(cells, parts):
     part = balance(torch.tensor(cells, dtype=torch.int64), parts).tolist()
@@ -86,6 +100,33 @@ def test_balanced_parts(cells, parts):
     found = max(sum(c for c, p in zip(cells, part, strict=True) if p == q) for q in range(parts))
     assert best <= found
     assert 3 * parts * found <= (4 * parts - 1) * best  # Graham's bound
+
+
+def write_rings(path, many):
+    """Pack cycles with categories as features, a target, and a split; 280 kB each."""
+    generator = torch.Generator().manual_seed(0)
+
+    def rings():
+        for i in range(many):
+            K = mpsn.clique_complex(nx.cycle_graph(600 + i % 7))
+            x = [torch.randint(0, 2, (n, 24), generator=generator) for n in K.counts]
+            yield K.replace(x=x, y=torch.tensor([[float(i % 7), i % 3]]))
+
+    mpsn.ComplexDataset.write(path, rings())
+    return path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="private memory is known on Linux only")
+def test_processes_leave_a_packed_collection_in_its_file(tmp_path):
+    """Memory of one process, which loads it, grows with it; that of each of several does not."""
+    paths = [write_rings(tmp_path / f"{many}.npz", many) for many in (24, 240)]
+    more = paths[1].stat().st_size - paths[0].stat().st_size
+    ((wanted, grown),) = run_ranks(1, tmp_path, packed, *paths)
+    assert grown > more
+    for found, grown in run_ranks(2, tmp_path, packed, *paths):
+        assert grown < more / 2
+        for name, curve in wanted.items():
+            np.testing.assert_allclose(found[name], curve, rtol=1e-3, err_msg=name)
 
 
 def write_graphs(folder):
@@ -154,6 +195,48 @@ def test_only_some_models_and_experiments_train_in_several_processes(tmp_path):
     assert "got sr in 2 processes" in said
 
 
+@pytest.mark.parametrize(
+    ("gpus", "own"),
+    [
+        ([["a"], ["b"], ["c"]], True),  # of one process each, in a pod or a task of Slurm
+        ([["a", "b", "c"]] * 3, True),
+        ([["a", "b"]] * 3, False),
+        ([["a"]] * 3, False),
+        ([[], ["a"], ["b"]], False),
+        ([[]] * 3, False),
+    ],
+)
+def test_processes_that_share_a_gpu_do_not_use_nccl(monkeypatch, gpus, own):
+    """Each tells the others, in a thread of its own here, which GPU it has."""
+    here, store = threading.local(), torch.distributed.HashStore()
+    monkeypatch.setattr("torch.cuda.device_count", lambda: len(here.gpus))
+    properties = "torch.cuda.get_device_properties"
+    monkeypatch.setattr(properties, lambda number: SimpleNamespace(uuid=here.gpus[number]))
+
+    def ask(rank):
+        here.gpus = gpus[rank]
+        return _have_own_gpus(store, Place(rank, 3, rank))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(ask, range(3))) == [own] * 3
+
+
+@pytest.mark.parametrize("name", ["auto", "cuda", "cpu"])
+def test_a_process_touches_its_own_gpu_only(monkeypatch, name):
+    touched = []
+    cuda = {"is_available": lambda: True, "device_count": lambda: 2, "current_device": lambda: 1}
+    for function, result in {**cuda, "set_device": touched.append}.items():
+        monkeypatch.setattr(f"torch.cuda.{function}", result)
+    monkeypatch.setattr("mpsn.training._device.world_size", lambda: 4)
+    check = "mpsn.training._device.checked_device"
+    monkeypatch.setattr(check, lambda name: touched.append("check") or torch.device("cpu"))
+    for key, value in {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3"}.items():
+        monkeypatch.setenv(key, value)
+    gpu = name != "cpu"
+    assert pick_device(name) == torch.device("cuda:1" if gpu else "cpu")
+    assert touched == [1] * gpu + ["check"]
+
+
 def test_the_place_of_a_process():
     slurm = {"SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1"}
     assert find_place({}) == find_place(slurm) == (0, 1, 0)
@@ -166,6 +249,8 @@ def test_the_place_of_a_process():
         "gpu[07-09],big": "gpu07",
         "a1,a2": "a1",
         "n[3,5]": "n3",
+        "n[3,5]-ib,m": "n3-ib",
+        "rack[2-3]-node[01-04,7],other": "rack2-node01",
         "x": "x",
     }.items():
         assert _address({"SLURM_STEP_NODELIST": nodes}) == first

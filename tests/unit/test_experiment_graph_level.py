@@ -20,7 +20,9 @@ from mpsn.experiments._counting import NAMES, counts
 from mpsn.experiments._graph_data import GraphData, fingerprints
 from mpsn.experiments._graph_level import GraphLevelConfig, parameters
 from mpsn.experiments._graph_training import Parts, Training, measure, train
+from mpsn.experiments._on_disk import OnDisk
 from mpsn.experiments._rows import find, rows
+from mpsn.experiments._wide import WideData
 from mpsn.nn.models import CINConfig, GINEConfig
 from mpsn.training._config import ConfigError
 
@@ -106,6 +108,29 @@ def test_a_packed_file_is_the_data(molecules, tmp_path):
     molecules.complexes.save(tmp_path / "other.npz")
     with pytest.raises(FileError, match="Expected targets and a split"):
         GraphData.load(tmp_path / "other.npz")
+
+
+def test_batches_from_a_file_are_those_in_memory(molecules, tmp_path, monkeypatch):
+    """Of complexes with rings; those of other processes, number 90, are left out."""
+    molecules.save(tmp_path / "data.npz")
+    with np.load(tmp_path / "data.npz") as arrays:
+        np.savez_compressed(tmp_path / "small.npz", **arrays)
+    monkeypatch.setattr("mpsn.experiments._graph_data.world_size", lambda: 2)
+    assert GraphData.load(tmp_path / "small.npz").complexes.path is None  # it cannot be mapped
+    ours = GraphData.load(tmp_path / "data.npz").encoded
+    assert isinstance(ours, OnDisk)
+    theirs = WideData(molecules.encoded, max_dim=2)
+    for index in ([[5, 90, 3, 3, 90]], [[90, 90]]):
+        at = torch.tensor(index)
+        one, two = ours.gather(at), theirs.gather(at, theirs.sizes(at)[0].tolist(), padded=False)
+        for k in (0, 1, 2):
+            assert torch.equal(one.K.ptr(k), two.K.ptr(k))
+            assert torch.equal(one.K.x[k], two.K.x[k])
+        for k in (1, 2):
+            assert torch.equal(one.K.incidence(k).face, two.K.incidence(k).face)
+            assert torch.equal(one.K.incidence(k).offsets, two.K.incidence(k).offsets)
+        assert [n.tolist() for n in one.valid] == [n.tolist() for n in two.valid]
+        assert torch.equal(ours.sizes(at), theirs.sizes(at)[:, :3])
 
 
 NETWORKS = {

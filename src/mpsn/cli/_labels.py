@@ -1,6 +1,7 @@
 """Graphs and labels on the command line: what they are, and how well they are predicted."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
     from mpsn.datasets._collections import GraphCollection
 
 
-def with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:
+def with_labels(found: "GraphCollection") -> tuple[Sequence[Any], list[Any]]:
     """Return graphs and their labels; of several targets lists, with None for gaps."""
+    if found.packed is not None and None not in found.packed[1]:
+        return found.packed
     graphs, y = [], []
     for name, graph, label in found:
         if graph is None:
@@ -28,13 +31,16 @@ def with_labels(found: "GraphCollection") -> tuple[list[Any], list[Any]]:
     return graphs, y
 
 
-def sizes(graphs: list[Any]) -> dict[str, int]:
+def sizes(graphs: Sequence[Any]) -> dict[str, int]:
     """Count what was read, so that a file that was cut off is noticed."""
+    from mpsn.complexes import ComplexDataset
     from mpsn.complexes._graphs import as_graph
     from mpsn.datasets._molecules import is_molecule
 
     vertices = edges = 0
-    for graph in graphs:
+    if isinstance(graphs, ComplexDataset):
+        vertices, edges = graphs.union.count(0), graphs.union.count(1)
+    for graph in () if isinstance(graphs, ComplexDataset) else graphs:
         if is_molecule(graph):
             vertices, edges = vertices + graph.GetNumAtoms(), edges + graph.GetNumBonds()
         else:
@@ -87,7 +93,7 @@ def _is_fraction(label: Any) -> bool:
     return isinstance(label, float) and not label.is_integer()
 
 
-def cross_validate(model: Any, graphs: list[Any], y: list[Any], folds: int) -> dict[str, Any]:
+def cross_validate(model: Any, graphs: Sequence[Any], y: list[Any], folds: int) -> dict[str, Any]:
     """Return the scores of a model, of the kernel alone, and of a guess, fold by fold."""
     from sklearn.base import clone, is_regressor
     from sklearn.model_selection import KFold, StratifiedKFold

@@ -128,9 +128,10 @@ def fit(
 
     DATA is one of: two or more folders of graph files (GraphML, graph6, JSON, ...), one per class;
     one folder of graph files with a CSV of labels in it; a file of many graphs; a zip file or
-    folder of the TU collection. Some of the graphs are held out to decide when to stop, and to say
-    how good the model is, beside simpler ones. Ctrl-C keeps the best model so far; the same command
-    goes on where an earlier one was interrupted or killed.
+    folder of the TU collection; a packed .npz of ComplexDataset.write, with labels. Some of the
+    graphs are held out to decide when to stop, and to say how good the model is, beside simpler
+    ones. Ctrl-C keeps the best model so far; the same command goes on where an earlier one was
+    interrupted or killed.
 
     Example: mpsn fit cats/ dogs/ --out model.mpsn
 

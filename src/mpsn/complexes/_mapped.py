@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._io import atomic_write
+from mpsn._io import atomic_write, open_zip
 from mpsn._npz import map_arrays, write_arrays
 from mpsn.complexes._batching import collate
 from mpsn.complexes._checks import check_features, check_offsets
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
 
 BLOCK = 1 << 20  # bytes that are copied at a time
+
+
+def is_packed(path: Path) -> bool:
+    """Return whether a path is that of a file of complexes."""
+    if path.suffix != ".npz" or not path.is_file():
+        return False
+    with open_zip(path) as archive:
+        return "meta.npy" in archive.namelist()
 
 
 def map_union(path: str | os.PathLike[str]) -> Any:

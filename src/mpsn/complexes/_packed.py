@@ -82,6 +82,11 @@ class ComplexDataset(Sequence[C]):
         return f"ComplexDataset({len(self)} complexes, counts={self.union.counts})"
 
     @property
+    def path(self) -> Path | None:
+        """The file that the dataset was opened from, and stays in; None in memory."""
+        return self._path
+
+    @property
     def y(self) -> Tensor | None:
         """Labels of all complexes, one row each."""
         return self.union.y

@@ -12,14 +12,18 @@ import networkx as nx
 import torch
 from torch_geometric.data import Data, Dataset
 
+from mpsn.complexes import ComplexDataset
+from mpsn.complexes._mapped import is_packed
 from mpsn.complexes._objects import find_ends
 from mpsn.datasets._files import ENDINGS, graph_suffix, iter_graphs
 from mpsn.datasets._molecule_files import Table, holds_molecules, read_table
 from mpsn.datasets._molecules import parse_molecule, warn
 from mpsn.datasets._tables import (
     check_label,
+    choose_columns,
     is_gap,
     join_labels,
+    one_label,
     read_labels,
     read_rows,
     split_targets,
@@ -39,6 +43,7 @@ class GraphCollection:
     items: Callable[[], Iterator[Item]]
     targets: tuple[str, ...] = ()  # names of the targets, where they have any
     table: Table | None = None  # of molecules, in the order of the items
+    packed: tuple[ComplexDataset[Any], list[Any]] | None = None  # all graphs, and their labels
 
     def __iter__(self) -> Iterator[Item]:
         for name, graph, label in self.items():
@@ -67,6 +72,7 @@ def read_collection(
     a TU archive or folder        ``NAME_A.txt`` and so on, with all labels and attributes
     a table of molecules          a CSV or TSV with SMILES in the column ``smiles`` or of that name,
                                   an ``.smi`` or SD file; labels from the column ``target``
+    a packed ``.npz``             of ``ComplexDataset.write``; labels from ``y``
     a ``.pt`` of PyG data         ``Data``, a list of it or a data set; only with ``unsafe_pickle``
     ============================  ================================================================
 
@@ -99,6 +105,9 @@ def read_collection(
     if path.suffix == ".pt":
         _refuse("a .pt file", labels=labels)
         return _pickled(path, unsafe_pickle, target, labeled)
+    if is_packed(path):
+        _refuse("a packed file", labels=labels)
+        return _packed(path, target, labeled)
     if (name := name_of(path)) is not None:
         _refuse("a TU set", labels=labels)
         return _tu(path, name, target, labeled)
@@ -234,7 +243,7 @@ def _labeled(
                 label = table.get(key)
                 unused.discard(key)
             elif targets and isinstance(graph, nx.Graph):
-                label = _label([graph.graph.get(each) for each in targets])
+                label = one_label([graph.graph.get(each) for each in targets])
             yield name, graph, label
         if unused:
             some = ", ".join(sorted(unused)[:3])
@@ -275,14 +284,6 @@ def _molecules(path: Path, smiles: str | None, target: str | None) -> GraphColle
     return GraphCollection(f"molecules in {path.name}", items, targets, table)
 
 
-def _label(found: list[Any]) -> Any:
-    """Return the only label, or those of several targets; None if there is none."""
-    if len(found) == 1:
-        return found[0]
-    known = [None if is_gap(each) else each for each in found]
-    return None if known.count(None) == len(known) else known
-
-
 def _tu(path: Path, name: str, target: str | None, labeled: bool) -> GraphCollection:
     targets = () if target is None else split_targets(target, ())
 
@@ -290,24 +291,25 @@ def _tu(path: Path, name: str, target: str | None, labeled: bool) -> GraphCollec
         members = read_members(name, path)
         raw = parse(name, choose_targets(name, members, target) if labeled else members)
         where = f"{name}_graph_attributes.txt"
-        columns = _columns(raw.targets.shape[1], targets, where) if labeled else []
+        columns = choose_columns(raw.targets.shape[1], targets, where) if labeled else []
         for i, (graph, row) in enumerate(zip(split_raw(raw), raw.targets.tolist(), strict=True)):
-            yield f"{name}:{i}", graph, _label([row[column] for column in columns])
+            yield f"{name}:{i}", graph, one_label([row[column] for column in columns])
 
     return GraphCollection(f"the TU set {name}", items, targets)
 
 
-def _columns(width: int, targets: tuple[str, ...], where: str) -> list[int]:
-    """Return the numbers of the columns of targets: the only one, or those asked for."""
-    if not targets and width == 1:
-        return [0]
-    wrong = [each for each in targets if not each.isdecimal() or int(each[:9]) >= width]
-    if wrong or not targets:
-        raise FileError(
-            f"Expected the number of one of the {width} targets in {where}, from 0, got "
-            f"{wrong[0] if wrong else None}; choose it with --target (target=...)."
-        )
-    return [int(each) for each in targets]
+def _packed(path: Path, target: str | None, labeled: bool) -> GraphCollection:
+    targets = () if target is None else split_targets(target, ())
+    data: ComplexDataset[Any] = ComplexDataset.open(path)
+    y = torch.zeros(len(data), 0) if data.y is None else data.y.reshape(len(data), -1)
+    columns = choose_columns(y.shape[1], targets, "y") if y.shape[1] and labeled else []
+    labels = [one_label(row) for row in y[:, columns].tolist()] if columns else [None] * len(data)
+
+    def items() -> Iterator[Item]:
+        for i, (K, label) in enumerate(zip(data, labels, strict=True)):
+            yield f"{path.name}:{i}", K, label
+
+    return GraphCollection(f"complexes in {path.name}", items, targets, packed=(data, labels))
 
 
 def _pickled(path: Path, allowed: bool, target: str | None, labeled: bool) -> GraphCollection:
@@ -332,7 +334,7 @@ def _pickled(path: Path, allowed: bool, target: str | None, labeled: bool) -> Gr
             raise FileError(f"Expected a list of PyG Data in {path}, got {type(found).__name__}.")
         for i, graph in enumerate(graphs):
             y = torch.zeros(0) if graph.y is None else torch.as_tensor(graph.y).reshape(-1)
-            columns = _columns(len(y), targets, "y") if len(y) and labeled else []
-            yield f"{path.name}:{i}", graph, _label([y[each].item() for each in columns])
+            columns = choose_columns(len(y), targets, "y") if len(y) and labeled else []
+            yield f"{path.name}:{i}", graph, one_label([y[each].item() for each in columns])
 
     return GraphCollection(f"pickled graphs in {path.name}", items, targets)

@@ -127,3 +127,24 @@ def typed(words: Sequence[str]) -> list[Any]:
     with suppress(ValueError):
         return [float(word.replace("_", "no number")) for word in words]
     return list(words)
+
+
+def one_label(found: list[Any]) -> Any:
+    """Return the only label, or those of several targets; None if there is none."""
+    if len(found) == 1:
+        return found[0]
+    known = [None if is_gap(each) else each for each in found]
+    return None if known.count(None) == len(known) else known
+
+
+def choose_columns(width: int, targets: tuple[str, ...], where: str) -> list[int]:
+    """Return the numbers of the columns of targets: the only one, or those asked for."""
+    if not targets and width == 1:
+        return [0]
+    wrong = [each for each in targets if not each.isdecimal() or int(each[:9]) >= width]
+    if wrong or not targets:
+        raise FileError(
+            f"Expected the number of one of the {width} targets in {where}, from 0, got "
+            f"{wrong[0] if wrong else None}; choose it with --target (target=...)."
+        )
+    return [int(each) for each in targets]

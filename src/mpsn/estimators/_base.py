@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mpsn.complexes import Complex, ComplexDataset
-from mpsn.complexes._saving import to_parts
 from mpsn.datasets._molecules import parse_molecule
 from mpsn.errors import GraphError
 from mpsn.estimators._ensemble import Ensemble
@@ -27,7 +26,6 @@ from mpsn.estimators._inputs import (
     check_many,
     chunks,
     growth,
-    largest,
     prepare,
     say,
     targets_of,
@@ -35,6 +33,7 @@ from mpsn.estimators._inputs import (
     vertex_names,
 )
 from mpsn.estimators._kernel import blend, find_colors
+from mpsn.estimators._on_disk import OnDisk, contents, prepared
 from mpsn.estimators._progress import Resume, fit_key
 from mpsn.estimators._restore import learned_by, restore
 from mpsn.estimators._saving import load_estimator, save_estimator
@@ -42,18 +41,12 @@ from mpsn.estimators._summary import summary
 from mpsn.estimators._targets import Classes, Numbers, Targets, compare
 from mpsn.estimators._tasks import Weights, known
 from mpsn.estimators._threads import SerialBLAS, serially
-from mpsn.estimators._trainer import (
-    Member,
-    Split,
-    Trainer,
-    check_settings,
-    outputs,
-)
+from mpsn.estimators._trainer import Member, Split, Trainer, check_settings, outputs
 from mpsn.lifting._named import Lift, as_lift
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.training._config import build
 from mpsn.training._device import Precision
-from mpsn.training._distributed import Forward, check_same, norms_apart, world_size
+from mpsn.training._distributed import Forward, Parallel, check_same, norms_apart, world_size
 
 
 class Simplicial(BaseEstimator):
@@ -130,7 +123,9 @@ class Simplicial(BaseEstimator):
 
         Args:
             graphs: A list of networkx graphs, PyG ``Data``, complexes, paths of graph files, or
-                molecules: SMILES, or RDKit's.
+                molecules: SMILES, or RDKit's. With ``kernel=False``, a
+                :class:`~mpsn.ComplexDataset` that was opened stays in its file: batches are read,
+                and features found in a sample of 10,000.
             y: A target for each, or a row of several, of which those not known are NaN; graphs
                 without any are left out. Defaults to those the graphs themselves have (``y`` of
                 PyG ``Data`` and of complexes).
@@ -141,7 +136,7 @@ class Simplicial(BaseEstimator):
         check_settings(self, "members", "max_dim")
         trainer = Trainer(self)
         check_many(graphs)
-        graphs = list(graphs)
+        graphs = graphs if isinstance(graphs, ComplexDataset) else list(graphs)
         targets = targets_of(graphs) if y is None else np.asarray(y)
         if len(targets) != len(graphs) or not len(graphs):
             raise GraphError(
@@ -153,38 +148,39 @@ class Simplicial(BaseEstimator):
         there = known(numbers).reshape(len(numbers), -1).any(dim=1)
         if left := int((~there).sum()):
             notes["graphs", "none of their targets is known"] += left
-            graphs, numbers = [graphs[i] for i in there.nonzero()[:, 0].tolist()], numbers[there]
+        numbers = numbers[there]
         classes = numbers if isinstance(self.targets_, Classes) else None
-        data, self.features_ = serially(self._prepare, graphs, wanted=self.features, notes=notes)
+        data, self.features_ = prepared(self, graphs, there, notes)
         say(notes)
         self.n_features_in_ = self.features_.widths[0]
-        self.n_graphs_, self.counts_ = len(graphs), data.union.counts
-        self.largest_ = largest(data.union)
+        self.n_graphs_, self.counts_ = len(numbers), tuple(data.counts.sum(0).tolist())
+        self.largest_ = tuple(data.counts.amax(0).tolist())
         if resume is not None or world_size() > 1:
             settings = {**self.get_params(), "random_state": trainer.seed, "targets": self.targets_}
-            parts = [*to_parts(data.union.to("cpu")).values(), numbers]
-            key = fit_key(settings | {"norms apart": norms_apart()}, parts)
+            settings["norms apart"] = norms_apart()
+            key = fit_key(settings, [*contents(data), numbers])
             check_same(key, "graphs, targets and settings")
             trainer.resume = None if resume is None else Resume(Path(resume), key)
-        here, y_here = data.to(trainer.device), numbers.to(trainer.device)
+        forward, y_here = forward_on(data.to(trainer.device)), numbers.to(trainer.device)
+        cells = data.counts.sum(dim=1)
         members = (
             []
             if self.kernel
             else trainer.train(
                 lambda: SIN(self._config()),
-                forward_on(here),
+                forward,
                 self.targets_.loss(self.class_weight, trainer.device),
                 y_here,
                 classes,
                 self.members,
-                data.counts.sum(dim=1),
+                cells,
             )
         )
         splits = [
             Split(*(at.cpu() for at in trainer.split(y_here, classes, i)))
             for i in range(len(members) or self.members)
         ]
-        serially(self._blend, data, numbers, splits, members, forward_on(here))
+        serially(self._blend, data, numbers, splits, members, Parallel(forward, cells))
         self.model_ = self.model_.eval().to(trainer.device)
         self.interrupted_ = trainer.interrupted
         return self
@@ -197,7 +193,7 @@ class Simplicial(BaseEstimator):
 
     def _blend(
         self,
-        data: ComplexDataset,
+        data: ComplexDataset | OnDisk,
         y: Tensor,
         splits: Sequence[Split],
         members: Sequence[Member],
@@ -211,7 +207,7 @@ class Simplicial(BaseEstimator):
             outputs(self, member.network, forward, member.split.held).cpu() for member in members
         ]
         held = {"networks": torch.cat(rows)} if rows else {}
-        if self.kernel is False:
+        if self.kernel is False or isinstance(data, OnDisk):
             self.model_ = Ensemble(networks)
         else:
             with SerialBLAS():
@@ -345,6 +341,6 @@ class Simplicial(BaseEstimator):
         return tags
 
 
-def forward_on(data: ComplexDataset) -> Forward:
+def forward_on(data: ComplexDataset | OnDisk) -> Forward:
     """Return the function that computes a network's outputs for some of the complexes."""
     return lambda network, index: network(data.batch(index))

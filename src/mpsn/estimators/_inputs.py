@@ -83,11 +83,6 @@ def with_means(K: Complex, max_dim: int) -> Complex:
     return K.replace(x=[p[0] if len(p) == 1 else torch.cat(p, dim=1) for p in parts])
 
 
-def largest(K: Complex) -> tuple[int, ...]:
-    """Return the largest number of cells of a complex of a union, per dimension."""
-    return tuple(int(K.ptr(k).diff().max()) for k in range(len(K.counts)))
-
-
 def growth(K: Complex, most: Sequence[int]) -> NDArray[np.float64]:
     """Return how many times more cells each complex has than any of a fit, (C,), at least 1."""
     sizes = zip(range(len(K.counts)), most, strict=False)
@@ -132,6 +127,8 @@ def lift_all(every: Sequence[Read], lift: LiftAll) -> Complex:
         return lifted.union
     new = iter(lifted)
     parts = [g.graph.bare() if isinstance(g.graph, Complex) else next(new) for g in every]
+    if len(parts) == 1:  # which may be large: no copy
+        return parts[0]
     mixed = len({type(K) for K in parts}) > 1
     return collate(map(CellComplex.from_complex, parts) if mixed else parts)
 
@@ -149,6 +146,9 @@ def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:
 
 def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
     """Return the targets that PyG data and complexes carry: (n,), or (n, targets) of several."""
+    if isinstance(graphs, ComplexDataset) and graphs.y is not None and len(graphs.y) == len(graphs):
+        every = np.array(graphs.y.reshape(len(graphs), -1).tolist())
+        return every[:, 0] if every.shape[1] == 1 else every
     found: list[list[float]] = []
     for i, graph in enumerate(graphs):
         y = getattr(graph, "y", None)

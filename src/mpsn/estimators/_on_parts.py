@@ -15,7 +15,7 @@ from mpsn.estimators._inputs import with_means
 from mpsn.estimators._on_cells import OnCells
 
 SEEDS = 1024  # known cells of a step, whose neighborhoods have some 100,000 cells
-BLOCK = 8  # times as many are predicted at a time: near each other, they share neighbors
+BLOCK = 64  # times as many are predicted at a time: near each other, they share neighbors
 FAN_OUT = 32  # co-faces that a step follows from a cell: all, except at hubs
 WORKERS = 4  # processes that gather neighborhoods for a GPU
 

@@ -21,7 +21,7 @@ from mpsn.errors import FileError, MPSNError, TrainingInterrupted
 from mpsn.estimators._progress import Progress, Resume
 from mpsn.estimators._settle import settle, unsettle
 from mpsn.estimators._threads import serial_worker
-from mpsn.training._device import OwnRandomness, computing, pick_device
+from mpsn.training._device import OwnRandomness, check_precision, computing, pick_device
 from mpsn.training._distributed import Forward, Parallel, agree, sum_gradients, world_size
 from mpsn.training._launch import LostProcess
 from mpsn.training._loop import EarlyStopping, fit
@@ -111,7 +111,8 @@ class Trainer:
         The weights of the best epoch are kept; without samples held out, those of the last. On a
         CPU one thread is used, whatever the number that torch has. After Ctrl-C, the networks that
         have finished an epoch are returned, with a warning. Several processes train each network
-        together, if the number of ``cells`` of each sample, (n,), is given.
+        together, if the number of ``cells`` of each sample, (n,), is given; Ctrl-C ends these, for
+        they may have stopped at different steps, and checkpoints are what is left.
         """
         if cells is None and world_size() > 1:
             raise MPSNError(
@@ -264,8 +265,7 @@ def check_settings(estimator: Any, *counts: str) -> None:
             raise MPSNError(f"Expected {name} as an integer >= {least}, got {value!r:.60}.")
     if (kernel := getattr(estimator, "kernel", None)) not in (None, True, False):
         raise MPSNError(f"Expected kernel as True, False or None (both), got {kernel!r:.60}.")
-    with computing(estimator.precision, torch.device("cpu")):  # refuses others
-        pass
+    check_precision(estimator.precision)
     if not isinstance(held := estimator.validation, NUMBERS) or not 0 <= held < 1:
         raise MPSNError(f"Expected 0 <= validation < 1, got {held!r}.")
     if not isinstance(rate := estimator.learning_rate, NUMBERS) or not 0 < rate < np.inf:

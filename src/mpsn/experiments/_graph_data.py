@@ -17,7 +17,9 @@ from mpsn.datasets._molecules import parse_molecule
 from mpsn.datasets._sources import at_hand
 from mpsn.errors import FileError, MissingDataError, MPSNError
 from mpsn.experiments._graph_training import Parts
+from mpsn.experiments._on_disk import OnDisk, encode, find_kinds
 from mpsn.experiments._rows import find
+from mpsn.training._distributed import agree, world_size
 
 PARTS = ("train", "val", "test")
 
@@ -43,15 +45,12 @@ class GraphData(NamedTuple):
         return Parts(*((self.part == i).nonzero()[:, 0] for i in range(3)))
 
     @property
-    def encoded(self) -> ComplexDataset[Any]:
+    def encoded(self) -> ComplexDataset[Any] | OnDisk:
         """The complexes with categories one-hot, all zero for those not seen in training."""
-        union = self.complexes.union
-        x = [
-            _one_hot(x, self.part[union.batch(k)] == 0)
-            for k, x in enumerate(union.x)
-            if x is not None
-        ]
-        return ComplexDataset(union.replace(x=x))
+        kinds = agree(lambda: find_kinds(self.complexes, self.part == 0))
+        if self.complexes.path is not None:
+            return OnDisk(self.complexes, kinds)
+        return ComplexDataset(encode(self.complexes.union, kinds))
 
     def limited(self, most: int | None) -> Self:
         """Return the data with at most so many complexes in each part."""
@@ -68,8 +67,12 @@ class GraphData(NamedTuple):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what :meth:`save` wrote."""
-        complexes: ComplexDataset[Any] = ComplexDataset.load(path)
+        """Read what :meth:`save` wrote; one of several processes only opens it."""
+        complexes: ComplexDataset[Any]
+        try:
+            complexes = ComplexDataset.open(path) if world_size() > 1 else ComplexDataset.load(path)
+        except FileError:  # compressed, as earlier versions did
+            complexes = ComplexDataset.load(path)
         y = complexes.y
         if y is None or y.dim() != 2 or y.shape[1] < 2 or len(y) != len(complexes):
             raise FileError(f"Expected targets and a split in {path}, got others; pack it again.")
@@ -141,10 +144,3 @@ def fingerprints(smiles: Sequence[str], radius: int, bits: int) -> NDArray[np.ui
 
     make: Any = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=bits)
     return np.stack([make.GetFingerprintAsNumPy(parse_molecule(one)) for one in smiles])
-
-
-def _one_hot(x: Tensor, seen: Tensor) -> Tensor:
-    """Return categories (n, columns) as numbers (n, kinds), for kinds in the rows ``seen``."""
-    kinds = [torch.unique(column[seen]) for column in x.T]
-    found = [column[:, None] == own for column, own in zip(x.T, kinds, strict=True)]
-    return torch.cat(found, 1).float()

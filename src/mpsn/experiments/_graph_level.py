@@ -109,7 +109,7 @@ def work(metric: Metric, names: Sequence[str], job: Job, resources: Resources) -
         return forests(config.forest, data, metric, job, resources)
     assert config.train is not None
     encoded = data.encoded
-    widths = tuple(x.shape[1] for x in encoded.union.x)
+    widths = tuple(x.shape[1] for x in encoded.batch([]).x if x is not None)
     build = partial(config.network, widths, data.y.shape[1])
     with seeded(0, torch.device("cpu")):
         many = parameters(build())

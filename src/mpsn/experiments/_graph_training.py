@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import torch
@@ -12,12 +12,14 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
+from mpsn.experiments._on_disk import OnDisk
 from mpsn.experiments._side_by_side import mini_batches
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
 from mpsn.experiments._wide.layers import WideNorm
 from mpsn.nn.models import CIN, GIN
 from mpsn.training._capture import Capture
-from mpsn.training._device import one_thread, seeded
+from mpsn.training._config import LATER
+from mpsn.training._device import Precision, check_precision, computing, exact, one_thread, seeded
 from mpsn.training._distributed import all_sum, own_part, sum_gradients, world_size
 from mpsn.training._loop import fit
 
@@ -44,11 +46,14 @@ class Training:
     """Decay of the weights."""
     average: float = 0.0
     """Decay, per step, of the moving average of the weights that is evaluated; 0 for none."""
+    precision: Precision = field(default="float32", metadata=LATER)
+    """Of forward passes: float32, tf32 on a GPU, or bf16."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "warmup"):
             if getattr(self, name) < 1:
                 raise MPSNError(f"Expected {name} >= 1, got {getattr(self, name)}.")
+        check_precision(self.precision)
         if not (0 < self.lr < math.inf and self.weight_decay >= 0 and 0 <= self.average < 1):
             raise MPSNError(
                 f"Expected lr > 0, weight_decay >= 0 and average from 0 to below 1, got {self}."
@@ -77,7 +82,7 @@ class Curves(NamedTuple):
 
 
 def train(
-    dataset: ComplexDataset,
+    dataset: ComplexDataset | OnDisk,
     y: Tensor,
     parts: Parts,
     build: Callable[[], CIN | GIN],
@@ -98,7 +103,7 @@ def train(
     almost no variance blow that up.
 
     Args:
-        dataset: The complexes, with features.
+        dataset: The complexes, with features; in several processes, they may stay in a file.
         y: Targets (N, T) float32; classes 0 and 1 for ``"auc"``.
         parts: Which complexes are for what.
         build: Makes a network with T outputs, after torch has been seeded.
@@ -115,7 +120,8 @@ def train(
     for seed in seeds:
         with seeded(seed, device):
             models.append(build())
-    data = WideData(dataset.to(device), models[0].max_dim)
+    here = dataset.to(device)
+    data = here if isinstance(here, OnDisk) else WideData(here, models[0].max_dim)
     together = together or (len(seeds) if device.type == "cuda" and world_size() == 1 else 1)
     y, out = y.to(device), []
     for at in range(0, len(seeds), together):
@@ -140,7 +146,7 @@ class _Pass:
 
     def __init__(
         self,
-        data: WideData,
+        data: WideData | OnDisk,
         y: Tensor,
         parts: Parts,
         models: Sequence[CIN | GIN],
@@ -253,7 +259,7 @@ class _Pass:
     def _captured(self, rows: tuple[int, ...]) -> None:
         """Take a step, from the positions in ``index``."""
         inside = self.index < self.none
-        out = self.wide(self.data.gather(self.index, rows, self.padded))  # (M, B, T)
+        out = self._outputs(self.wide, self.index, rows)
         losses = self._losses(out, self.y[self.index]).mean(2) * inside  # (M, B)
         loss = losses.sum(1) / all_sum(inside.sum(1))
         self.adam.zero_grad()
@@ -268,6 +274,12 @@ class _Pass:
             numbers = [pair for pair in pairs if pair[0].is_floating_point()]
             old, new = ([pair[i] for pair in numbers] for i in (0, 1))
             torch._foreach_lerp_(old, new, 1 - self.settings.average)
+
+    def _outputs(self, network: Wide, index: Tensor, rows: tuple[int, ...]) -> Tensor:
+        """Return the outputs of networks on complexes (M, B), (M, B, T)."""
+        batch = self.data.gather(index, rows, self.padded)
+        with computing(self.settings.precision, index.device):
+            return exact(network(batch))
 
     def _losses(self, out: Tensor, y: Tensor) -> Tensor:
         if self.metric == "auc":
@@ -296,13 +308,13 @@ class _Pass:
     @torch.no_grad()
     def _observe(self, rows: tuple[int, ...]) -> None:
         """Let norms see the positions in ``index``."""
-        self.evaluated(self.data.gather(self.index, rows, self.padded))
+        self._outputs(self.evaluated, self.index, rows)
 
     @torch.no_grad()
     def _predict(self, rows: tuple[int, ...]) -> None:
         """Keep what is predicted for the positions in ``held_index``."""
         index = self.held_index
-        out = self.evaluated(self.data.gather(index, rows, self.padded))
+        out = self._outputs(self.evaluated, index, rows)
         self.found.scatter_(1, index[:, :, None].expand_as(out), out)
 
 

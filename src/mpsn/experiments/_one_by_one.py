@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, mse_loss
 
-from mpsn.complexes import ComplexDataset
+from mpsn.complexes import Complex, ComplexDataset
 from mpsn.experiments._side_by_side import score
-from mpsn.training._device import one_thread, seeded
+from mpsn.training._device import computing, exact, one_thread, seeded
 from mpsn.training._distributed import Parallel, sum_gradients
 from mpsn.training._loop import fit
 
@@ -55,7 +55,12 @@ def train_alone(
     def batches(epoch: int) -> Iterator[Tensor]:
         return iter(torch.split(train[torch.randperm(len(train), generator=order)], size))
 
-    forward = Parallel(lambda model, index: model(dataset.batch(index)), dataset.counts.sum(dim=1))
+    def outputs(model: torch.nn.Module, K: Complex) -> Tensor:
+        with computing(settings.precision, y.device):
+            return exact(model(K))
+
+    sizes = dataset.counts.sum(dim=1)
+    forward = Parallel(lambda model, index: outputs(model, dataset.batch(index)), sizes)
 
     def step(index: Tensor) -> None:
         right = y[index.to(y.device)]
@@ -70,7 +75,7 @@ def train_alone(
 
     @torch.no_grad()
     def evaluate() -> list[float]:
-        hits = [[score(model(K), right).sum() for K, right in part] for part in fixed]
+        hits = [[score(outputs(model, K), right).sum() for K, right in part] for part in fixed]
         means = [
             sum(part, start=seen[0] * 0) / len(at) for part, at in zip(hits, held, strict=True)
         ]

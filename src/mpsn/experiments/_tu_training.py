@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -18,7 +18,8 @@ from mpsn.experiments._wide import HEIGHT, Wide, WideData
 from mpsn.nn.models import CIN, GIN, Hierarchical
 from mpsn.nn.models._model import Model
 from mpsn.training._capture import Capture
-from mpsn.training._device import one_thread, seeded
+from mpsn.training._config import LATER
+from mpsn.training._device import Precision, check_precision, computing, exact, one_thread, seeded
 from mpsn.training._distributed import all_sum, own_part, world_size
 from mpsn.training._loop import fit
 
@@ -43,11 +44,14 @@ class Settings:
     """Number of epochs after which the learning rate drops, again and again."""
     decay: float = 0.5
     """Factor by which it drops."""
+    precision: Precision = field(default="float32", metadata=LATER)
+    """Of forward passes: float32, tf32 on a GPU, or bf16."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "decay_every"):
             if getattr(self, name) < 1:
                 raise MPSNError(f"Expected {name} >= 1, got {getattr(self, name)}.")
+        check_precision(self.precision)
         for name in ("lr", "decay"):
             if not 0 < getattr(self, name) < math.inf:
                 raise MPSNError(f"Expected {name} > 0, got {getattr(self, name)}.")
@@ -275,12 +279,17 @@ class _Pass:
 
     def _outputs(self, index: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return logits and losses of every model on its mini-batch."""
-        logits = self.wide(self.data.gather(index, rows, self.padded))  # (M, B, classes)
-        y = self.steps.y[index]
+        logits, y = self._logits(index, rows), self.steps.y[index]
         if y.is_floating_point():
             return logits, (logits[..., 0] - y) ** 2
         losses = cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")
         return logits, losses.view(y.shape)
+
+    def _logits(self, index: Tensor, rows: Rows) -> Tensor:
+        """Return the outputs of every model on complexes (M, B), (M, B, classes)."""
+        batch = self.data.gather(index, rows, self.padded)
+        with computing(self.settings.precision, index.device):
+            return exact(self.wide(batch))
 
     def _evaluate(self) -> Tensor:
         """Return summed losses, and right answers in training, validation and testing, (4, M)."""
@@ -294,8 +303,7 @@ class _Pass:
     def _held_step(self, rows: Rows) -> None:
         """Count the right answers of every model on complexes held out from it."""
         index = self.held_index
-        logits = self.wide(self.data.gather(index, rows, self.padded))
-        right = score(logits, self.steps.y[index]) * (index < self.none)
+        right = score(self._logits(index, rows), self.steps.y[index]) * (index < self.none)
         test = self.is_test.gather(1, index)
         self.right[0] += (right * ~test).sum(1)
         self.right[1] += (right * test).sum(1)

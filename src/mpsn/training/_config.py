@@ -15,6 +15,10 @@ from mpsn.errors import FileError, MPSNError, did_you_mean
 
 T = TypeVar("T")
 
+# Metadata of a field that was added later: at its default, it leaves digests, by which records are
+# found, as they were.
+LATER = {"later": True}
+
 
 class ConfigError(MPSNError):
     """Settings that do not exist, or values they cannot take."""
@@ -102,5 +106,17 @@ def plain(config: Any) -> dict[str, Any]:
 
 def digest(config: Any) -> str:
     """Return twelve hexadecimal digits that differ when any setting does."""
-    text = json.dumps(plain(config), sort_keys=True)
+    text = json.dumps(_told(config), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _told(value: Any) -> Any:
+    """Return settings as plain values, without those that were added later and are at defaults."""
+    if dataclasses.is_dataclass(value):
+        pairs = [(field, getattr(value, field.name)) for field in dataclasses.fields(value)]
+        return {
+            f.name: _told(v) for f, v in pairs if not ("later" in f.metadata and v == f.default)
+        }
+    if isinstance(value, Mapping):
+        return {name: _told(each) for name, each in value.items()}
+    return [_told(each) for each in value] if isinstance(value, (list, tuple)) else value

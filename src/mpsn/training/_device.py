@@ -25,10 +25,22 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
 
     Processes are those that train the same model; ``"auto"`` is the GPU if there is one.
     """
+    several = world_size() > 1 and str(name) in ("auto", "cuda") and torch.cuda.is_available()
+    if several:  # before the check, which would take memory of the first GPU
+        torch.cuda.set_device(find_place(os.environ).local % torch.cuda.device_count())
     device = checked_device(name)
-    if device == torch.device("cuda") and world_size() > 1:
-        device = torch.device("cuda", find_place(os.environ).local % torch.cuda.device_count())
-    return device
+    return torch.device("cuda", torch.cuda.current_device()) if several else device
+
+
+def check_precision(precision: object) -> None:
+    """Refuse a precision that :func:`computing` does not know."""
+    if precision not in get_args(Precision):
+        raise MPSNError(f"Expected precision float32, tf32 or bf16, got {precision!r:.40}.")
+
+
+def exact(x: Tensor) -> Tensor:
+    """Return outputs in single precision, if they have less."""
+    return x.float() if x.dtype == torch.bfloat16 else x
 
 
 @contextmanager
@@ -38,8 +50,7 @@ def computing(precision: Precision, device: torch.device) -> Iterator[None]:
     ``"bf16"`` is autocast to bfloat16: parameters stay in single precision, and so do sums.
     ``"tf32"`` rounds the factors of matrix products on a GPU, and changes nothing on a CPU.
     """
-    if precision not in get_args(Precision):
-        raise MPSNError(f"Expected precision float32, tf32 or bf16, got {precision!r:.40}.")
+    check_precision(precision)
     before = torch.get_float32_matmul_precision()
     if precision == "tf32" and device.type == "cuda":
         torch.set_float32_matmul_precision("high")

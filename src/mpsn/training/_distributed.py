@@ -3,9 +3,10 @@
 Weights, random numbers and losses are the same in all processes, so that the model is the one that
 a single process trains, up to rounding. In a single process, all functions here do nothing.
 
-Batch norms see the cells of all processes, which takes two messages each in every step. With the
-environment variable MPSN_SYNC_NORM=0 they see those of their own process only, as torch's do, and
-running statistics are averaged: a step is faster, and the model another one.
+Batch norms see the cells of all processes. In every step that takes two messages for all norms that
+do not depend on each other: six for a layer of CIN. With the environment variable MPSN_SYNC_NORM=0
+they see those of their own process only, as torch's do, and running statistics are averaged: a step
+is faster, and the model another one.
 
 Gradients are summed after the backward pass, in one message, rather than by torch's
 DistributedDataParallel: batch norms talk during the backward pass, whose order depends on the
@@ -14,10 +15,10 @@ complexes of a batch, and between its messages theirs would be mixed up.
 
 import heapq
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as nnf
@@ -25,6 +26,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from mpsn.errors import MPSNError
+from mpsn.nn.conv import CINConv, SINConv
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.training._launch import LostProcess
 
@@ -164,8 +166,10 @@ class Parallel:
     @contextmanager
     def training(self, network: torch.nn.Module) -> Iterator[None]:
         """Let norms see the cells of all processes inside the block, and dropout all complexes."""
-        kinds: dict[type, Callable[..., Tensor]] = {
+        kinds: dict[type, Callable[..., Any]] = {
             RowNorm: self._norm,
+            CINConv: partial(in_step, RowNorm, row_norms),
+            SINConv: partial(in_step, RowNorm, row_norms),
             torch.nn.Dropout: self._drop,
         }
         layers: list[Any] = [part for part in network.modules() if type(part) in kinds]
@@ -182,13 +186,7 @@ class Parallel:
                     layer.forward = forward
 
     def _norm(self, layer: RowNorm, alone: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        norm: Any = layer.norm
-        if not layer.training or norms_apart():
-            return alone(x)
-        running = norm.running_mean, norm.running_var, norm.num_batches_tracked
-        rows = x.reshape(-1, x.shape[-1])
-        out = batch_norm(rows, norm.weight, norm.bias, running, norm.momentum, norm.eps)
-        return out.view(x.shape)
+        return alone(x) if not layer.training or norms_apart() else row_norms([layer], [x])[0]
 
     def _drop(
         self, layer: torch.nn.Dropout, alone: Callable[[Tensor], Tensor], x: Tensor
@@ -197,6 +195,42 @@ class Parallel:
         if not layer.training or layer.p == 0:
             return x
         return x * alone(x.new_ones(self.many, *x.shape[1:]))[self.at]
+
+
+def in_step(
+    kind: type,
+    normalize: Callable[..., list[Tensor]],
+    conv: CINConv,
+    alone: Callable[..., list[Tensor]],
+    *inputs: Any,
+) -> list[Tensor]:
+    """Return the outputs of a layer whose perceptrons run side by side, for fewer messages.
+
+    ``normalize`` takes norms, of a ``kind``, that do not depend on each other, and rows for each.
+    """
+    if not conv.training or norms_apart():
+        return alone(*inputs)
+
+    def run(perceptrons: Sequence[Any], xs: list[Any]) -> list[Any]:
+        for parts in zip(*perceptrons, strict=True):
+            if isinstance(parts[0], kind):
+                xs = normalize(parts, xs)
+            else:
+                xs = [part(x) for part, x in zip(parts, xs, strict=True)]
+        return xs
+
+    return conv._in_step(run, *inputs)
+
+
+def row_norms(layers: Sequence[RowNorm], xs: Sequence[Tensor]) -> list[Tensor]:
+    """Normalize features by those of all processes, each by its own layer, with one message."""
+    norms: list[Any] = [layer.norm for layer in layers]
+    rest = [
+        Norm(n.running_mean, n.running_var, n.num_batches_tracked, n.momentum, n.eps) for n in norms
+    ]
+    rows = [x.reshape(-1, x.shape[-1]) for x in xs]
+    out = batch_norms(rest, rows, [n.weight for n in norms], [n.bias for n in norms])
+    return [y.view(x.shape) for x, y in zip(xs, out, strict=True)]
 
 
 class _Together(torch.autograd.Function):
@@ -212,59 +246,74 @@ class _Together(torch.autograd.Function):
         return grad[ctx.saved_tensors[0]], None, None
 
 
-def batch_norm(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    running: tuple[Tensor, Tensor, Tensor],
-    momentum: float,
-    eps: float,
-) -> Tensor:
+class Norm(NamedTuple):
+    """What a batch norm has beside weight and bias: running statistics, which it updates."""
+
+    mean: Tensor  # (F,)
+    var: Tensor  # (F,)
+    steps: Tensor  # (), the number of updates
+    momentum: float
+    eps: float
+
+
+def batch_norms(
+    norms: Sequence[Norm], xs: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
     """Normalize rows (n, F) by the mean and variance of the rows of all processes.
 
-    torch.nn.SyncBatchNorm does so on GPUs only. Fewer than two rows in all are normalized by the
-    running statistics, which are updated otherwise: mean and variance (F,), and the number of
-    updates.
+    torch.nn.SyncBatchNorm does so on GPUs only, and one by one; here several norms share a message.
+    Fewer than two rows in all are normalized by the running statistics, which are updated
+    otherwise.
     """
-    return _Norm.apply(x, weight, bias, running, momentum, eps)  # type: ignore[no-any-return, no-untyped-call]
+    return _Norms.apply(norms, *xs, *weights, *biases)  # type: ignore[no-any-return, no-untyped-call]
 
 
-class _Norm(torch.autograd.Function):
+class _Norms(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        running: tuple[Tensor, Tensor, Tensor],
-        momentum: float,
-        eps: float,
-    ) -> Tensor:
-        width = x.shape[1]
-        every = weight.new_zeros(world_size(), 1 + 2 * width)
-        if len(x):
+    def forward(ctx: Any, norms: Sequence[Norm], *tensors: Tensor) -> tuple[Tensor, ...]:
+        many = len(norms)
+        xs, weights, biases = tensors[:many], tensors[many : 2 * many], tensors[2 * many :]
+        own = []
+        for x, weight in zip(xs, weights, strict=True):
             wide = x.to(weight.dtype)  # sums of half precision would be far off
-            mean = wide.mean(0)  # torch.var_mean is ten times slower
-            squares = (wide - mean).square().sum(0)
-            every[rank()] = torch.cat([weight.new_full((1,), len(x)), mean, squares])
-        n, means, parts = torch.split(all_sum(every), [1, width, width], 1)  # of each process
-        many = n.sum()
-        old_mean, old_var, steps = running
-        mean = torch.where(many > 1, (n * means).sum(0) / many, old_mean)
-        squares = (parts + n * (means - mean).square()).sum(0)
-        var = torch.where(many > 1, squares / many, old_var)
-        old_mean.lerp_(mean, momentum)
-        old_var.lerp_(torch.where(many > 1, squares / (many - 1), old_var), momentum)
-        steps += many > 1
-        ctx.save_for_backward(x, weight, mean, torch.rsqrt(var + eps), many)
-        return nnf.batch_norm(x, mean, var, weight, bias, eps=eps)
+            mean = wide.mean(0) if len(x) else wide.new_zeros(x.shape[1])  # var_mean: 10x slower
+            squares = (wide - mean).square_().sum(0)
+            own += [weight.new_full((1,), len(x)), mean, squares]
+        sizes = [len(part) for part in own]
+        every = weights[0].new_zeros(world_size(), sum(sizes))
+        every[rank()] = torch.cat(own)
+        found = iter(torch.split(all_sum(every), sizes, 1))  # of each process
+        out, saved = [], []
+        for norm, x, weight, bias in zip(norms, xs, weights, biases, strict=True):
+            n, means, parts = next(found), next(found), next(found)
+            total = n.sum()
+            mean = torch.where(total > 1, (n * means).sum(0) / total, norm.mean)
+            squares = (parts + n * (means - mean).square()).sum(0)
+            var = torch.where(total > 1, squares / total, norm.var)
+            norm.mean.lerp_(mean, norm.momentum)
+            norm.var.lerp_(torch.where(total > 1, squares / (total - 1), norm.var), norm.momentum)
+            norm.steps.add_(total > 1)
+            saved += [x, weight, mean, torch.rsqrt(var + norm.eps), total]
+            out.append(nnf.batch_norm(x, mean, var, weight, bias, eps=norm.eps))
+        ctx.save_for_backward(*saved)
+        return tuple(out)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, mean, inverse, many = ctx.saved_tensors
-        grad, centered = grad.to(mean.dtype), x - mean
-        biases, weights = grad.sum(0), (grad * centered).sum(0) * inverse
-        share = (many > 1) / many.clamp(min=1)
-        level, slope = all_sum(torch.stack([biases, weights])) * share
-        rows = torch.addcmul(grad - level, centered, inverse * slope, value=-1)
-        return rows.mul_(weight * inverse).to(x.dtype), weights, biases, None, None, None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        saved, own = ctx.saved_tensors, []
+        each = [saved[at : at + 5] for at in range(0, len(saved), 5)]
+        for grad, (x, weight, mean, inverse, _) in zip(grads, each, strict=True):
+            if not len(x):
+                own += [torch.zeros_like(weight), torch.zeros_like(weight)]
+                continue
+            rest = (weight, None, None, mean, inverse, True, 0.0, [False, True, True])
+            pair = grad.to(mean.dtype), x.to(mean.dtype)
+            own += torch.ops.aten.native_batch_norm_backward(*pair, *rest)[:0:-1]  # bias, weight
+        found = iter(torch.split(all_sum(torch.cat(own)), [len(part) for part in own]))
+        rows = []
+        for grad, (x, weight, mean, inverse, total) in zip(grads, each, strict=True):
+            share = (total > 1) / total.clamp(min=1)
+            level, slope = next(found) * share, next(found) * share
+            wide = (grad - level).addcmul_(x - mean, inverse * slope, value=-1)
+            rows.append(wide.mul_(weight * inverse).to(x.dtype))
+        return None, *rows, *own[1::2], *own[::2]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mpsn.errors import MPSNError
 
@@ -66,23 +66,38 @@ def find_place(env: Mapping[str, str]) -> Place:
 
 def _address(env: Mapping[str, str]) -> str:
     """Return where processes meet: as given, or the first machine of a step of Slurm."""
-    first = re.match(r"([^,\[]*)(?:\[([^],-]*))?", env.get("SLURM_STEP_NODELIST", ""))
-    return env.get("MASTER_ADDR") or "".join(first.groups("") if first else ())
+    first = re.findall(r"(?:[^,\[]|\[[^]]*\])+", env.get("SLURM_STEP_NODELIST", ""))[:1]
+    return env.get("MASTER_ADDR") or re.sub(r"\[([^],-]*)[^]]*\]", r"\1", "".join(first))
+
+
+def _have_own_gpus(store: Any, place: Place) -> bool:
+    """Return whether all processes have GPUs, and no two of them the same; they tell each other.
+
+    Numbers would not do: a launcher may show each process its own GPU, as number 0.
+    """
+    import torch
+
+    gpus, own = torch.cuda.device_count(), ""
+    if gpus:
+        own = str(torch.cuda.get_device_properties(place.local % gpus).uuid)
+    store.set(f"gpu of {place.rank}", own)
+    found = {bytes(store.get(f"gpu of {rank}")) for rank in range(place.size)}
+    return len(found) == place.size and b"" not in found
 
 
 @contextmanager
 def joined() -> Iterator[None]:
     """Let the processes that a launcher started train together inside the block.
 
-    Gloo connects CPUs, and NCCL GPUs if each process has its own. Only the first process prints.
+    Gloo connects CPUs, and NCCL GPUs, unless processes share one. Only the first process prints.
     An error that several processes raise is raised in one of them, if it can be; the others exit.
     Launchers end all processes when one is gone (SIGTERM): that is such an error, too.
     """
-    rank, size, _ = find_place(os.environ)
+    place = find_place(os.environ)
+    rank, size, _ = place
     if size == 1:
         yield
         return
-    import torch
     from torch import distributed as dist
     from torch.distributed.rendezvous import rendezvous
 
@@ -90,11 +105,9 @@ def joined() -> Iterator[None]:
         job = int(re.sub(r"\D", "", os.environ.get("SLURM_JOB_ID", "")) or 0)
         os.environ.setdefault("MASTER_ADDR", address)
         os.environ.setdefault("MASTER_PORT", str(20000 + job % 10000))
-    gpus = torch.cuda.device_count()
-    own = int(os.environ.get("LOCAL_WORLD_SIZE", 1)) <= gpus  # else several share one
     try:
         store, *_ = next(rendezvous("env://", rank, size, timeout=WAIT))
-        backend = "cpu:gloo,cuda:nccl" if own else "gloo"
+        backend = "cpu:gloo,cuda:nccl" if _have_own_gpus(store, place) else "gloo"
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=WAIT)
     except (RuntimeError, ValueError) as error:
         raise MPSNError(

@@ -10,7 +10,7 @@ from torch import Tensor
 from mpsn.experiments._wide import masked
 from mpsn.experiments._wide.batch import WideBatch
 from mpsn.nn.conv._mlp import RowNorm
-from mpsn.training._distributed import batch_norm, norms_apart, world_size
+from mpsn.training._distributed import Norm, batch_norms, norms_apart, world_size
 
 
 class Blocks:
@@ -126,11 +126,7 @@ class WideNorm(torch.nn.Module):
         models, height, width = rows.shape
         flat = rows.transpose(0, 1).reshape(height, models * width)
         if self.training and world_size() > 1 and not norms_apart():  # one model at a time
-            running = self.running_mean[0], self.running_var[0], self.steps
-            out = batch_norm(
-                flat, self.weight[0], self.bias[0], running, float(self.momentum), self.eps
-            )
-            return torch.relu(out) if self.relu else out
+            return wide_norms([self], [flat])[0]
         fresh = self.training and height > 1
         self.steps += fresh
         out = nnf.batch_norm(
@@ -155,6 +151,15 @@ class WideNorm(torch.nn.Module):
         norm.running_mean.copy_(self.running_mean[m])
         norm.running_var.copy_(self.running_var[m])
         norm.num_batches_tracked.copy_(self.steps[m])
+
+
+def wide_norms(layers: Sequence[WideNorm], xs: Sequence[Tensor]) -> list[Tensor]:
+    """Normalize rows (n, F) of one model by those of all processes, each by its own layer."""
+    rest = [
+        Norm(n.running_mean[0], n.running_var[0], n.steps, float(n.momentum), n.eps) for n in layers
+    ]
+    out = batch_norms(rest, xs, [n.weight[0] for n in layers], [n.bias[0] for n in layers])
+    return [torch.relu(y) if n.relu else y for n, y in zip(layers, out, strict=True)]
 
 
 class WideActivation(torch.nn.Module):
@@ -197,12 +202,17 @@ class WideActivation(torch.nn.Module):
 class Dense(torch.autograd.Function):
     """Dense layers block by block; their gradients add up over the rows in pieces, side by side.
 
-    Few models with many rows each would leave most of a GPU idle otherwise.
+    Few models with many rows each would leave most of a GPU idle otherwise. Autocast leaves
+    products with ``out`` alone, so rows and weights are cast here.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Return (M R, G) for rows (M R, F) and weights (M, F, G)."""
+        ctx.dtype, kind = weight.dtype, x.device.type
+        if torch.is_autocast_enabled(kind):
+            half = torch.get_autocast_dtype(kind)
+            x, weight, bias = x.to(half), weight.to(half), None if bias is None else bias.to(half)
         models, width, out_width = weight.shape
         rows = x.shape[0] // models
         blocks = x.view(models, rows, width)
@@ -221,16 +231,16 @@ class Dense(torch.autograd.Function):
         """Return the gradients of rows, weights and biases."""
         x, weight = ctx.saved_tensors
         models, width, out_width = weight.shape
-        grad = grad.reshape(models, x.shape[1], out_width)
+        grad = grad.to(x.dtype).reshape(models, x.shape[1], out_width)
         pieces = models * (x.shape[1] // masked.height(x.shape[1]) if x.shape[1] else 1)
         parts = torch.bmm(
             x.view(pieces, -1, width).transpose(1, 2), grad.reshape(pieces, -1, out_width)
         )
-        dense = parts.view(models, -1, width, out_width).sum(1)
+        dense = parts.view(models, -1, width, out_width).sum(1, dtype=ctx.dtype)
         below = None
         if ctx.needs_input_grad[0]:
             below = torch.bmm(grad, weight.transpose(1, 2)).view(-1, width)
-        return below, dense, grad.sum(1) if ctx.bias else None
+        return below, dense, grad.sum(1, dtype=ctx.dtype) if ctx.bias else None
 
 
 def _stack(values: Sequence[Any]) -> torch.nn.Parameter:

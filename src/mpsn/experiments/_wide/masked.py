@@ -81,13 +81,14 @@ def apply(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu:
     return _run(normal, x, n, mean, scale, bias, relu).view(x.shape)  # type: ignore[no-any-return]
 
 
-# All below take pieces (M, C, H, F) of blocks, n (M, 1), and statistics (M, F).
+# All below take pieces (M, C, H, F) of blocks, n (M, 1), and statistics (M, F). Blocks may be in
+# half precision; n and all sums are not.
 
 
 def moments(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return for each piece its mean, its squares about that, and its number of rows."""
     inside, sizes = _rows(x, n)
-    x = torch.where(inside, x, 0)
+    x = torch.where(inside, x, 0).to(n.dtype)
     mean = x.sum(2) / sizes.clamp(min=1)  # (M, C, F)
     squares = torch.where(inside, x - mean[:, :, None], 0).square().sum(2)
     return mean, squares, sizes
@@ -126,7 +127,7 @@ def normal(x: Tensor, n: Tensor, mean: Tensor, scale: Tensor, bias: Tensor, relu
     """Normalize."""
     inside, _ = _rows(x, n)
     out = (x - _wide(mean)) * _wide(scale) + _wide(bias)
-    return torch.where(inside, out.clamp(min=0) if relu else out, 0)
+    return torch.where(inside, out.clamp(min=0) if relu else out, 0).to(x.dtype)
 
 
 def gradient_sums(
@@ -163,18 +164,18 @@ def gradient(
     grad, centered = _through(x, grad, n, mean, scale, bias, relu)
     inside, _ = _rows(x, n)
     out = (grad - _wide(level) - centered * _wide(slope)) * _wide(scale)
-    return torch.where(inside, out, 0)
+    return torch.where(inside, out, 0).to(x.dtype)
 
 
 def rectified(x: Tensor, n: Tensor, bias: Tensor) -> Tensor:
     """Add a bias, and apply ReLU."""
-    return torch.where(_rows(x, n)[0], (x + _wide(bias)).clamp(min=0), 0)
+    return torch.where(_rows(x, n)[0], (x + _wide(bias)).clamp(min=0), 0).to(x.dtype)
 
 
 def unrectified(out: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients of rows, and for each piece their sums."""
     below = torch.where(out <= 0, 0, grad)
-    return below, below.sum(2)
+    return below, below.sum(2, dtype=torch.promote_types(below.dtype, torch.float32))
 
 
 def _through(
@@ -184,7 +185,7 @@ def _through(
     inside, _ = _rows(x, n)
     centered = torch.where(inside, x - _wide(mean), 0)
     cut = ~inside | (centered * _wide(scale) + _wide(bias) <= 0) if relu else ~inside
-    return torch.where(cut, 0, grad), centered
+    return torch.where(cut, 0, grad).to(n.dtype), centered
 
 
 def _rows(x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,10 +10,11 @@ from torch import Tensor
 
 from mpsn.errors import LayerError
 from mpsn.experiments._wide.batch import WideBatch
-from mpsn.experiments._wide.layers import Blocks, WideActivation, WideLinear, WideNorm
+from mpsn.experiments._wide.layers import Blocks, WideActivation, WideLinear, WideNorm, wide_norms
 from mpsn.nn.conv import CINConv
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import CIN, GIN
+from mpsn.training._distributed import in_step, world_size
 
 
 class Wide(torch.nn.Module):
@@ -58,6 +60,9 @@ class Wide(torch.nn.Module):
                 self._swap(name, WideLinear(parts))
             elif isinstance(module, RowNorm):
                 self._swap_norm(name, parts, dims[module])
+        for conv in self.model.convs if world_size() > 1 else ():
+            if isinstance(conv, CINConv):
+                conv.forward = partial(in_step, WideNorm, wide_norms, conv, conv.forward)  # type: ignore[method-assign]
         for dim, part in _perceptrons(self.model) if not first.config.norm else ():
             for place in range(1, len(part), 2):
                 part[place] = WideActivation(part[place], part[place - 1], self.blocks, dim)  # type: ignore[arg-type]

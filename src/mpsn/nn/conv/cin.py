@@ -1,6 +1,6 @@
 """The layer of cellular, and so of simplicial, isomorphism networks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -125,13 +125,7 @@ class CINConv(torch.nn.Module):
         self, K: Complex, xs: Sequence[Tensor | None], dims: Sequence[int] | None = None
     ) -> list[Tensor]:
         """Return new features of ``dims``, by default all; the inputs are not modified."""
-        hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
-        dims = tuple(range(len(hs)) if dims is None else dims)
-        if not all(0 <= k <= self.max_dim for k in dims):
-            raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
-        for k, project in enumerate(self.project):
-            given = hs[k].shape[-1] > 0
-            hs[k] = project(hs[k]) if given else K.incidence(k).boundary(hs[k - 1], reduce="mean")
+        hs, dims = self._start(K, xs, dims)
         # Gradients are computed in reverse order: perceptrons of low dimensions first, messages
         # last. This order needs the least memory in training.
         ups = [self._up(K, hs, k) for k in dims]
@@ -140,6 +134,35 @@ class CINConv(torch.nn.Module):
             for k in reversed(dims)
         ]
         return out[::-1]
+
+    def _in_step(
+        self,
+        run: Callable[..., list[Any]],
+        K: Complex,
+        xs: Sequence[Tensor | None],
+        dims: Sequence[int] | None = None,
+    ) -> list[Tensor]:
+        """Return the same by perceptrons that ``run`` together: it takes some, and their inputs."""
+        hs, dims = self._start(K, xs, dims)
+        mlps = (self.mlp_boundary, self.mlp_upper, self.mlp_lower)
+        parts = [[self._low(K, hs, k), self._up(K, hs, k), *self._side(K, hs, k)] for k in dims]
+        many = len(parts[0]) if parts else 1
+        first = [mlps[i][k] for k in dims for i in range(many)]
+        rows = run(first, [part for own in parts for part in own])
+        each = [rows[at : at + many] for at in range(0, len(rows), many)]
+        return run([self.mlp_update[k] for k in dims], each)
+
+    def _start(
+        self, K: Complex, xs: Sequence[Tensor | None], dims: Sequence[int] | None
+    ) -> tuple[list[Tensor], tuple[int, ...]]:
+        hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
+        dims = tuple(range(len(hs)) if dims is None else dims)
+        if not all(0 <= k <= self.max_dim for k in dims):
+            raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
+        for k, project in enumerate(self.project):
+            given = hs[k].shape[-1] > 0
+            hs[k] = project(hs[k]) if given else K.incidence(k).boundary(hs[k - 1], reduce="mean")
+        return hs, dims
 
     def own(self, k: int, h: Tensor, part: int) -> Tensor:
         """Return (1 + ε_B) h, part 0, (1 + ε_↑) h, part 1, or (1 + ε_↓) h, part 2."""

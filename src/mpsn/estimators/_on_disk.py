@@ -1,0 +1,95 @@
+"""Complexes that stay in a file: read, and given features, batch by batch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mpsn._io import open_zip
+from mpsn.complexes import Complex, ComplexDataset
+from mpsn.complexes._convert import union_of
+from mpsn.complexes._saving import to_parts
+from mpsn.estimators._features import Encoding
+from mpsn.estimators._given import Notes
+from mpsn.estimators._threads import serially
+from mpsn.training._distributed import agree
+
+SAMPLE = 10_000  # complexes in which features are found, if there are more
+
+
+class OnDisk:
+    """Complexes of a file with the features of a model, for its networks.
+
+    Args:
+        dataset: All complexes of the file, opened.
+        at: Positions of those to use, (n,).
+        model: How complexes are prepared.
+        encoding: Of their features.
+        device: Where batches go.
+    """
+
+    def __init__(
+        self,
+        dataset: ComplexDataset[Any],
+        at: Tensor,
+        model: Any,
+        encoding: Encoding,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.dataset, self.at, self.model, self.encoding = dataset, at, model, encoding
+        self.device = device
+        self.counts = dataset.counts[at, : model.max_dim + 1]  # (n, dimensions)
+
+    def to(self, device: torch.device) -> "OnDisk":
+        """Return the same for another device; the file stays where it is."""
+        return OnDisk(self.dataset, self.at, self.model, self.encoding, device)
+
+    def batch(self, index: Tensor) -> Complex:
+        """Return the union of some complexes, with features."""
+        K: Complex = self.dataset.batch(self.at[index.cpu()])
+        x = self.model._prepare([_as_one(K)], self.encoding, notes=Notes())[0].union.x
+        out: Complex = K.bare().skeleton(self.model.max_dim).replace(x=x).to(self.device)
+        return out
+
+
+def prepared(
+    model: Any, graphs: Sequence[object], there: Tensor, notes: Notes
+) -> tuple[ComplexDataset[Any] | OnDisk, Encoding]:
+    """Return the graphs of a fit, those that are ``there`` (N,), with features, and how they are.
+
+    A dataset that was opened stays in its file, unless the kernel is to see all of it; features are
+    those of a sample then.
+    """
+    at = there.nonzero()[:, 0]
+    if model.kernel is False and isinstance(graphs, ComplexDataset) and graphs.path:
+        order = torch.randperm(len(at), generator=torch.Generator().manual_seed(0))
+        sample = at[order[:SAMPLE].sort().values]
+
+        def find() -> Encoding:
+            one = _as_one(graphs.batch(sample))
+            return model._prepare([one], wanted=model.features, notes=notes)[1]  # type: ignore[no-any-return]
+
+        encoding = agree(lambda: serially(find))
+        return OnDisk(graphs, at, model, encoding), encoding
+    some = [graphs[i] for i in at.tolist()] if len(at) < len(there) else list(graphs)
+    found: tuple[ComplexDataset[Any], Encoding]
+    found = serially(model._prepare, some, wanted=model.features, notes=notes)
+    return found
+
+
+def contents(data: ComplexDataset[Any] | OnDisk) -> list[Tensor]:
+    """Return what differs when complexes do: all arrays, or the checksums of those in a file."""
+    if isinstance(data, ComplexDataset):
+        return list(to_parts(data.union.to("cpu")).values())
+    assert data.dataset.path is not None
+    with open_zip(data.dataset.path) as archive:
+        return [data.at, torch.tensor([member.CRC for member in archive.infolist()])]
+
+
+def _as_one(K: Complex) -> Complex:
+    """Return a union as one complex: features of cells do not depend on which is whose."""
+    whole = [torch.tensor([0, K.count(k)]) for k in range(len(K._ptr))]
+    below = [K.incidence(k) for k in range(1, len(whole))]
+    one: Complex = union_of(K._kind, below, whole, num_vertices=K.num_nodes, x=K.x)
+    return one

@@ -1,0 +1,115 @@
+"""Precision in configs of experiments: bf16 is within rounding, and old records are found."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from mpsn.errors import MPSNError
+from mpsn.experiments import _graph_training as graph_training
+from mpsn.experiments import _tu_training as tu_training
+from mpsn.experiments._rows import find, rows
+from mpsn.nn.models import (
+    CIN,
+    GIN,
+    SIN,
+    CINConfig,
+    GINConfig,
+    Hierarchical,
+    HierarchicalConfig,
+    SINConfig,
+)
+from mpsn.training._config import LATER, build, digest
+from mpsn.training._device import Precision
+from ranks import complexes
+
+RESULTS = Path(__file__).parents[2] / "results"
+FEW = {"epochs": 2, "batch_size": 8, "lr": 0.003}
+SEEDS = [3, 4]
+
+
+def folds(precision, together, model):
+    """Train classifiers as ``mpsn reproduce tu`` does; return losses and accuracies."""
+    data, y, at = complexes(), torch.arange(28) % 2, torch.arange(28)
+    split = tu_training.Split(at[:20], at[20:24], at[24:])
+    settings = tu_training.Settings(**FEW, precision=precision)
+    options = {"seeds": SEEDS, "together": together}
+    found = tu_training.train_folds(data, y, [split] * 2, lambda _: model(), settings, **options)
+    return np.array([[one.curve["loss"], one.curve["val"]] for one in found])
+
+
+def molecules(precision, together, model):
+    """Train networks as ``mpsn reproduce zinc`` does; return losses and errors."""
+    data, at = complexes(), torch.arange(28)
+    y = torch.randn(28, 2, generator=torch.Generator().manual_seed(1))
+    parts = graph_training.Parts(at[:20], at[20:24], at[24:])
+    settings = graph_training.Training(**FEW, average=0.5, precision=precision)
+    options = {"seeds": SEEDS, "together": together}
+    found = graph_training.train(data, y, parts, model, settings, "mae", **options)
+    return np.array([[one.loss.numpy(), one.val.mean(1).numpy()] for one in found])
+
+
+SIZES = {"in_channels": 3, "hidden": 8, "out_channels": 2, "layers": 2}
+NETWORKS = {
+    "sin": (folds, lambda: SIN(SINConfig(**SIZES, norm=True, act="relu", jump=True))),
+    "gin": (folds, lambda: GIN(GINConfig(**SIZES))),
+    "plain": (folds, lambda: SIN(SINConfig(**SIZES, norm=False, act="relu"))),
+    "pooled": (folds, lambda: Hierarchical(HierarchicalConfig(**SIZES))),
+    "cin": (molecules, lambda: CIN(CINConfig(**SIZES, norm=True, act="relu"))),
+}
+
+
+@pytest.mark.parametrize("together", [1, 2])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_bf16_is_within_rounding_of_float32(name, together):
+    train, model = NETWORKS[name]
+    whole, half = (train(kind, together, model) for kind in ("float32", "bf16"))
+    assert not np.array_equal(half, whole)
+    np.testing.assert_allclose(half[:, 0, 0], whole[:, 0, 0], rtol=0.02)  # losses at first
+    np.testing.assert_allclose(half[:, 0], whole[:, 0], rtol=0.1)  # and as the steps add up
+
+
+def test_tf32_is_float32_on_a_cpu():
+    train, model = NETWORKS["plain"]
+    np.testing.assert_array_equal(train("tf32", 1, model), train("float32", 1, model))
+
+
+@pytest.mark.parametrize("name", ["tu", "imdb", "shapes", "molhiv", "moleculenet", "counting"])
+def test_digests_of_the_configs_are_those_of_the_records(name):
+    """All folders of records, older than the precision, are found by what configs say now."""
+    current = rows(name, find(name).config)
+    wanted = {f"{row}-{digest(config)}" for row, config in current.items()}
+    there = {path.parent.name for path in (RESULTS / name).glob("*/*.json")}
+    assert there
+    assert there <= wanted
+
+
+def test_a_setting_that_was_added_later():
+    @dataclass(frozen=True)
+    class Before:
+        lr: float = 0.1
+        sizes: tuple[int, ...] = (1, 2)
+
+    @dataclass(frozen=True)
+    class After:
+        lr: float = 0.1
+        sizes: tuple[int, ...] = (1, 2)
+        precision: Precision = field(default="float32", metadata=LATER)
+
+    @dataclass(frozen=True)
+    class Whole:
+        train: dict[str, After | Before] = field(default_factory=lambda: {"a": Before()})
+
+    now = build(After, {"lr": 0.1}, "an old record")
+    assert digest(now) == digest(Before())
+    assert digest(Whole({"a": now})) == digest(Whole())
+    others = {digest(replace(now, **one)) for one in ({"precision": "bf16"}, {"lr": 0.2})}
+    assert len({digest(now), *others}) == 3
+
+
+@pytest.mark.parametrize("kind", [tu_training.Settings, graph_training.Training])
+def test_unknown_precisions_are_refused(kind):
+    with pytest.raises(MPSNError, match="Expected precision float32, tf32 or bf16, got 'half'"):
+        kind(precision="half")
