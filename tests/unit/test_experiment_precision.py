@@ -10,7 +10,6 @@ import torch
 from mpsn.errors import MPSNError
 from mpsn.experiments import _graph_training as graph_training
 from mpsn.experiments import _tu_training as tu_training
-from mpsn.experiments._rows import find, rows
 from mpsn.nn.models import (
     CIN,
     GIN,
@@ -74,16 +73,6 @@ def test_bf16_is_within_rounding_of_float32(name, together):
 def test_tf32_is_float32_on_a_cpu():
     train, model = NETWORKS["plain"]
     np.testing.assert_array_equal(train("tf32", 1, model), train("float32", 1, model))
-
-
-@pytest.mark.parametrize("name", ["tu", "imdb", "shapes", "molhiv", "moleculenet", "counting"])
-def test_digests_of_the_configs_are_those_of_the_records(name):
-    """All folders of records, older than the precision, are found by what configs say now."""
-    current = rows(name, find(name).config)
-    wanted = {f"{row}-{digest(config)}" for row, config in current.items()}
-    there = {path.parent.name for path in (RESULTS / name).glob("*/*.json")}
-    assert there
-    assert there <= wanted
 
 
 def test_a_setting_that_was_added_later():

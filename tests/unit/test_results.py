@@ -22,23 +22,17 @@ SHORT = {  # rows of README's table of graph classification: model and column
 }
 
 
-LACKING = dict.fromkeys(
-    ["zinc", "fair"], pytest.mark.xfail(strict=True, reason="its runs are not recorded yet")
-)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=LACKING.get(name, ())) for name in CATALOG]
-)
+@pytest.mark.parametrize("name", CATALOG)
 def test_tables_in_the_docs_follow_from_the_records(name):
     experiment = find(name)
-    folder = ROOT / "results" / name
-    records, older, bad = Store(folder, experiment.config, experiment.check).newest()
+    store = Store(ROOT / "results" / name, experiment.config, experiment.check)
+    records, older, bad = store.newest()
     assert records
     assert older == 0
     assert not bad
     current = rows(name, experiment.config)
     assert all(record.job.config == current[record.job.row] for record in records)
+    assert all(store.path(record.job).exists() for record in records)  # so none would run again
     assert experiment.table(records).markdown() in (ROOT / "docs" / "results.md").read_text()
 
 
