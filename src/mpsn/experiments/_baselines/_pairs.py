@@ -62,7 +62,7 @@ class Pairs:
         """Rows of graphs of similar size, their places in B padded n × n matrices, B and n."""
         group = (self.sizes.clamp(min=1) - 1).double().log2().floor().clamp(min=0)
         found = []
-        for value in group.unique().tolist():
+        for value in sorted(set(group.tolist())):
             mine = group == value
             slot, n = mine.cumsum(0) - 1, int(self.sizes[mine].max())
             rows = mine[self.batch[self.first]].nonzero()[:, 0]
