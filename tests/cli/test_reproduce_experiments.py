@@ -48,6 +48,7 @@ def test_json_is_for_programs(mpsn, tmp_path):
     [
         (["sr", "--model", "transformer"], "Expected a row of experiment sr"),
         (["sr", "--quick", "--family", "SR(5,2,0,1)"], "Expected data among SR(16,6,2,2)"),
+        (["brec", "--quick", "--category", "simple regular, nice"], "regular, got 'nice'"),
         (["flow", "--model", "mpsn"], "Expected a row of experiment flow"),
         (["flow", "--quick", "--device", "toaster"], "Expected a device such as cpu or cuda"),
         (["sr", "--address", "auto"], "Expected --engine local without --address"),

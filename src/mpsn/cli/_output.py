@@ -174,7 +174,7 @@ def print_lines(text: str) -> None:
 
 
 def split(words: str, spaces: bool = True) -> tuple[str, ...]:
-    """Split at commas, and at ``spaces``, but not inside parentheses: the one way to give a list.
+    """Split a list of names at commas, and at ``spaces``, but not inside parentheses.
 
     Example:
         >>> from mpsn.cli._output import split
