@@ -264,7 +264,7 @@ def tasks_of(command, sets, folds, methods):
 
 
 def published(results):
-    """Return the honest accuracies of the experiments' SIN and GIN, seed 0, on the folds of TU sets."""
+    """Return the honest accuracies of the experiments' SIN and GIN on TU sets, seed 0, by fold."""
     found = {}
     for name in TU:
         for kind in ("SIN", "GIN"):
