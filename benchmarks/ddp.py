@@ -20,6 +20,7 @@ from pathlib import Path
 
 import torch
 from torch import distributed as dist
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from tu_data import setup, splits
 
 from mpsn.datasets import TU
@@ -38,6 +39,8 @@ class Clock:
     def __init__(self) -> None:
         self.at: list[tuple[float, float]] = []
         self.sent: list[int] = []
+        self.steps = 0
+        register_optimizer_step_post_hook(self.step)
         self._reduce = dist.all_reduce
         dist.all_reduce = self.send
 
@@ -45,6 +48,10 @@ class Clock:
         """Sum over all processes, as torch does."""
         self.sent.append(tensor.numel() * tensor.element_size())
         return self._reduce(tensor, *args)
+
+    def step(self, *args: object) -> None:
+        """Note a step."""
+        self.steps += 1
 
     def tick(self, epochs: int) -> None:
         """Note the end of an epoch."""
@@ -67,7 +74,6 @@ def work(kind: str, device: str, graphs: int) -> dict[str, object]:
     if kind == "tu":
         settings, build = setup(data, "sin", EPOCHS)
         split = splits(y)[0]
-        many, size = len(split.train), settings.batch_size
         train_folds(
             complexes,
             y,
@@ -82,7 +88,6 @@ def work(kind: str, device: str, graphs: int) -> dict[str, object]:
         model = SimplicialClassifier(
             epochs=EPOCHS, members=1, kernel=False, device=device, patience=EPOCHS
         )
-        many, size = int(0.9 * len(y)), model.batch_size
         plain = trainer.fit
 
         def fit(*args: object, **options: object) -> object:
@@ -94,12 +99,11 @@ def work(kind: str, device: str, graphs: int) -> dict[str, object]:
     if world_size() > 1:
         times = [[0.0, 0.0]] * world_size()
         dist.all_gather_object(times, clock.best())
-    steps = EPOCHS * -(-many // size)
     return {
         "wall": max(wall for wall, _ in times),
         "cpu": [cpu for _, cpu in times],
-        "messages": len(clock.sent) / steps,
-        "bytes": sum(clock.sent) / steps,
+        "messages": len(clock.sent) / clock.steps,
+        "bytes": sum(clock.sent) / clock.steps,
     }
 
 
@@ -112,7 +116,7 @@ def start(kind: str, device: str, graphs: int, processes: int) -> dict[str, obje
         out, running = Path(folder) / "out.json", []
         for number in range(processes):
             own = {"RANK": number, "LOCAL_RANK": number, "WORLD_SIZE": processes}
-            own |= {"LOCAL_WORLD_SIZE": processes, "OMP_NUM_THREADS": 1}
+            own["OMP_NUM_THREADS"] = 1
             env = {**os.environ, **place, **{name: str(value) for name, value in own.items()}}
             command = [sys.executable, __file__, "--work", kind, "--device", device]
             command += ["--graphs", str(graphs), "--out", str(out)]

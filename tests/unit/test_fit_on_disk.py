@@ -8,6 +8,7 @@ import torch
 import mpsn
 from mpsn.cli import main
 from mpsn.datasets._collections import read_collection
+from mpsn.errors import FileError, GraphError, LeftOut
 from mpsn.estimators import SimplicialClassifier, SimplicialRegressor, load
 from mpsn.estimators import _on_disk as on_disk
 from mpsn.estimators._given import Notes
@@ -65,7 +66,8 @@ def test_features_of_a_sample(tmp_path, monkeypatch):
     data, model = packed(tmp_path, "classes"), SimplicialClassifier(**FIT)
     every = model.fit(data).features_.columns[0]
     monkeypatch.setattr(on_disk, "SAMPLE", 5)
-    some = model.fit(data).features_.columns[0]
+    with pytest.warns(LeftOut, match="a sample of 5 of the 30 complexes"):
+        some = model.fit(data).features_.columns[0]
     assert [column.name for column in some] == [column.name for column in every]
     assert some != every
     assert model.predict(data).shape == (len(data),)
@@ -102,13 +104,40 @@ def test_packed_files_on_the_command_line(tmp_path, monkeypatch, capsys):
     ]
 
 
-@pytest.mark.parametrize(("target", "labels"), [("1", 1.0), ("0,1", [0.0, 1.0]), (None, None)])
-def test_targets_of_a_packed_file(tmp_path, target, labels):
+def test_targets_of_a_packed_file(tmp_path):
     data = packed(tmp_path, "numbers")
-    if target is None:
-        with pytest.raises(mpsn.errors.FileError, match="the number of one of the 2 targets in y"):
-            read_collection([data.path])
-        return
-    name, K, label = next(iter(read_collection([data.path], target=target)))
-    assert (name, label) == ("packed.npz:0", labels)
+    with pytest.raises(FileError, match="the number of one of the 2 targets in y"):
+        read_collection([data.path])
+    with pytest.raises(FileError, match=r"label of packed\.npz:4, got nan"):
+        read_collection([data.path], target="1")
+    name, K, label = next(iter(read_collection([data.path], target="0,1")))
+    assert (name, label) == ("packed.npz:0", [0.0, 1.0])
     assert data[0] == K
+
+
+def test_labels_are_those_of_each_complex(tmp_path):
+    """Complexes with other numbers of labels do not lend them to each other."""
+    edge = mpsn.clique_complex(nx.path_graph(2))
+    ys = [torch.tensor(y, dtype=torch.int64) for y in ([1, 1], [], [0])] * 4
+    data = mpsn.ComplexDataset.write(tmp_path / "odd.npz", (edge.replace(y=y) for y in ys))
+    with pytest.raises(GraphError, match="a complex with 0 at index 1; pass y"):
+        SimplicialClassifier(kernel=False, epochs=1).fit(data)
+    with pytest.raises(FileError, match="as many for each complex, got others"):
+        read_collection([tmp_path / "odd.npz"])
+    assert len(list(read_collection([tmp_path / "odd.npz"], labeled=False))) == 12
+    with pytest.raises(GraphError, match="Expected graphs and as many targets y, got 0 graphs"):
+        SimplicialClassifier(kernel=False).fit(data[:0])
+
+
+def test_labels_that_cannot_be_used(tmp_path):
+    edge = mpsn.clique_complex(nx.path_graph(2))
+    path = tmp_path / "some.npz"
+    mpsn.ComplexDataset.write(path, [edge])
+    with pytest.raises(FileError, match=r"got none; write it with K.replace\(y=...\)"):
+        read_collection([path])
+    mpsn.ComplexDataset.write(path, [edge.replace(y=y) for y in (0.0, float("nan"))])
+    with pytest.raises(FileError, match=r"label of some\.npz:1, got nan"):
+        read_collection([path])
+    rows = torch.tensor([[0.0, 1.0], [float("nan")] * 2])
+    mpsn.ComplexDataset.write(path, [edge.replace(y=y[None]) for y in rows])
+    assert [label for _, _, label in read_collection([path], target="0,1")] == [[0, 1], [None] * 2]

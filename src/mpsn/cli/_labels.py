@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def with_labels(found: "GraphCollection") -> tuple[Sequence[Any], list[Any]]:
     """Return graphs and their labels; of several targets lists, with None for gaps."""
-    if found.packed is not None and None not in found.packed[1]:
+    if found.packed is not None:
         return found.packed
     graphs, y = [], []
     for name, graph, label in found:
@@ -113,9 +113,16 @@ def cross_validate(model: Any, graphs: Sequence[Any], y: list[Any], folds: int) 
             status.update(f"cross-validation: fold {i + 1} of {folds}")
             truth = [y[j] for j in test]
             for name, one in models.items():
-                one = clone(one).fit([graphs[j] for j in train], [y[j] for j in train])
-                scores[name].append(float(one.score([graphs[j] for j in test], truth)))
+                one = clone(one).fit(_those(graphs, train), [y[j] for j in train])
+                scores[name].append(float(one.score(_those(graphs, test), truth)))
             guess = compare(one.targets_, {}, one.targets_.encode(truth))[0]
             for name, score in guess.items():
                 scores.setdefault(name, []).append(score)
     return scores
+
+
+def _those(graphs: Sequence[Any], at: Any) -> Sequence[Any]:
+    """Return some of the graphs; those of a packed file are read at once."""
+    from mpsn.complexes import ComplexDataset
+
+    return graphs[at] if isinstance(graphs, ComplexDataset) else [graphs[i] for i in at]

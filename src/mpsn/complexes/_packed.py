@@ -180,5 +180,24 @@ class ComplexDataset(Sequence[C]):
         return cls(cast(C, load(path)))
 
 
+def open_or_load(path: Path) -> ComplexDataset[Any]:
+    """Open a dataset, or load it if its file is compressed, or else cannot stay where it is."""
+    try:
+        return ComplexDataset.open(path)
+    except FileError:
+        return ComplexDataset.load(path)
+
+
+def labels_by_complex(dataset: ComplexDataset[Any]) -> Tensor | None:
+    """Return the labels of all complexes, (N, targets), if each has as many, else None."""
+    y, offsets, many = dataset.y, dataset.union._y_ptr, len(dataset)
+    if y is None or not many:
+        return None
+    each = torch.ones(many) if offsets is None else offsets.diff()
+    if each.min() != each.max() or len(y) != each.sum():
+        return None
+    return y.reshape(many, -1)
+
+
 def _is_many(index: object) -> bool:
     return bool(getattr(index, "ndim", 0))  # arrays with one entry also support __index__

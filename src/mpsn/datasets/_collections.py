@@ -15,6 +15,7 @@ from torch_geometric.data import Data, Dataset
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes._mapped import is_packed
 from mpsn.complexes._objects import find_ends
+from mpsn.complexes._packed import labels_by_complex, open_or_load
 from mpsn.datasets._files import ENDINGS, graph_suffix, iter_graphs
 from mpsn.datasets._molecule_files import Table, holds_molecules, read_table
 from mpsn.datasets._molecules import parse_molecule, warn
@@ -300,14 +301,25 @@ def _tu(path: Path, name: str, target: str | None, labeled: bool) -> GraphCollec
 
 def _packed(path: Path, target: str | None, labeled: bool) -> GraphCollection:
     targets = () if target is None else split_targets(target, ())
-    data: ComplexDataset[Any] = ComplexDataset.open(path)
-    y = torch.zeros(len(data), 0) if data.y is None else data.y.reshape(len(data), -1)
-    columns = choose_columns(y.shape[1], targets, "y") if y.shape[1] and labeled else []
-    labels = [one_label(row) for row in y[:, columns].tolist()] if columns else [None] * len(data)
+    data = open_or_load(path)
+    names = [f"{path.name}:{i}" for i in range(len(data))]
+    labels: list[Any] = [None] * len(data)
+    if labeled:
+        y = labels_by_complex(data)
+        if y is None or not y.shape[1]:
+            raise FileError(
+                f"Expected labels y in {path}, as many for each complex, got "
+                f"{'none' if data.y is None else 'others'}; write it with K.replace(y=...)."
+            )
+        rows = y[:, choose_columns(y.shape[1], targets, "y")].tolist()
+        labels = [
+            row[0] if len(row) == 1 else [None if is_gap(v) else v for v in row] for row in rows
+        ]
+        for name, label in zip(names, labels, strict=True):
+            check_label(name, label)
 
     def items() -> Iterator[Item]:
-        for i, (K, label) in enumerate(zip(data, labels, strict=True)):
-            yield f"{path.name}:{i}", K, label
+        return zip(names, data, labels, strict=True)
 
     return GraphCollection(f"complexes in {path.name}", items, targets, packed=(data, labels))
 

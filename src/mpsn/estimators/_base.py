@@ -207,7 +207,7 @@ class Simplicial(BaseEstimator):
             outputs(self, member.network, forward, member.split.held).cpu() for member in members
         ]
         held = {"networks": torch.cat(rows)} if rows else {}
-        if self.kernel is False or isinstance(data, OnDisk):
+        if isinstance(data, OnDisk) or self.kernel is False:
             self.model_ = Ensemble(networks)
         else:
             with SerialBLAS():

@@ -16,6 +16,7 @@ from torch_geometric.data import Dataset
 
 from mpsn.complexes import CellComplex, ComplexDataset, collate
 from mpsn.complexes._graphs import Graph
+from mpsn.complexes._packed import labels_by_complex
 from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError, LeftOut
 from mpsn.estimators._features import Encoding, Wanted, attributes, find_encoding, lines
@@ -146,11 +147,11 @@ def chunks(graphs: Iterable[object]) -> Iterator[Sequence[object]]:
 
 def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
     """Return the targets that PyG data and complexes carry: (n,), or (n, targets) of several."""
-    if isinstance(graphs, ComplexDataset) and graphs.y is not None and len(graphs.y) == len(graphs):
-        every = np.array(graphs.y.reshape(len(graphs), -1).tolist())
-        return every[:, 0] if every.shape[1] == 1 else every
     found: list[list[float]] = []
-    for i, graph in enumerate(graphs):
+    rows = labels_by_complex(graphs) if isinstance(graphs, ComplexDataset) else None
+    if rows is not None and rows.shape[1]:
+        found = rows.tolist()
+    for i, graph in enumerate(graphs if not found else ()):
         y = getattr(graph, "y", None)
         row = None if y is None else torch.as_tensor(y).reshape(-1)
         if row is None or not len(row) or (found and len(row) != len(found[0])):

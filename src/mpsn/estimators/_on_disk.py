@@ -1,5 +1,6 @@
 """Complexes that stay in a file: read, and given features, batch by batch."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +11,11 @@ from mpsn._io import open_zip
 from mpsn.complexes import Complex, ComplexDataset
 from mpsn.complexes._convert import union_of
 from mpsn.complexes._saving import to_parts
+from mpsn.errors import LeftOut
 from mpsn.estimators._features import Encoding
 from mpsn.estimators._given import Notes
 from mpsn.estimators._threads import serially
-from mpsn.training._distributed import agree
+from mpsn.training._distributed import agree, check_same
 
 SAMPLE = 10_000  # complexes in which features are found, if there are more
 
@@ -59,10 +61,20 @@ def prepared(
     """Return the graphs of a fit, those that are ``there`` (N,), with features, and how they are.
 
     A dataset that was opened stays in its file, unless the kernel is to see all of it; features are
-    those of a sample then.
+    those of a sample then, and categories that are not in it count as unknown, with a warning.
     """
     at = there.nonzero()[:, 0]
-    if model.kernel is False and isinstance(graphs, ComplexDataset) and graphs.path:
+    stays = model.kernel is False and isinstance(graphs, ComplexDataset) and bool(graphs.path)
+    check_same(stays, "graphs, all in a file or none")
+    if stays:
+        assert isinstance(graphs, ComplexDataset)
+        if len(at) > SAMPLE:
+            warnings.warn(
+                f"Features are those of a sample of {SAMPLE:,} of the {len(at):,} complexes; "
+                f"categories that do not occur in it count as unknown.",
+                LeftOut,
+                stacklevel=3,
+            )
         order = torch.randperm(len(at), generator=torch.Generator().manual_seed(0))
         sample = at[order[:SAMPLE].sort().values]
 

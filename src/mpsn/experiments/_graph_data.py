@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
+from mpsn.complexes._packed import open_or_load
 from mpsn.datasets import read_molecules
 from mpsn.datasets._molecule_files import Table, load_rdkit, read_table
 from mpsn.datasets._molecules import parse_molecule
@@ -69,10 +70,7 @@ class GraphData(NamedTuple):
     def load(cls, path: Path) -> Self:
         """Read what :meth:`save` wrote; one of several processes only opens it."""
         complexes: ComplexDataset[Any]
-        try:
-            complexes = ComplexDataset.open(path) if world_size() > 1 else ComplexDataset.load(path)
-        except FileError:  # compressed, as earlier versions did
-            complexes = ComplexDataset.load(path)
+        complexes = open_or_load(path) if world_size() > 1 else ComplexDataset.load(path)
         y = complexes.y
         if y is None or y.dim() != 2 or y.shape[1] < 2 or len(y) != len(complexes):
             raise FileError(f"Expected targets and a split in {path}, got others; pack it again.")

@@ -47,7 +47,7 @@ class OnDisk:
 
     def gather(self, index: Tensor, rows: object = (), padded: bool = False) -> WideBatch:
         """Read the complexes ``index``, (1, B); number N stands for none."""
-        at = index[0].cpu()
+        (at,) = index.cpu()
         K, sizes = self.batch(at[at < len(self.dataset)]), self._sizes[at]  # (B, D)
         ends = pad(sizes, (0, 0, 1, 1)).cumsum(0).T  # the last complex is that of padding
         ptr = [offsets.contiguous() for offsets in ends]
@@ -72,9 +72,9 @@ def find_kinds(dataset: ComplexDataset[Any], seen: Tensor) -> Kinds:
 
 def encode(K: Complex, kinds: Kinds) -> Complex:
     """Return complexes with categories (n_k, columns) one-hot, (n_k, kinds); zero for others."""
-    x = [
-        torch.cat([c[:, None] == own for c, own in zip(x.T, columns, strict=True)], 1).float()
-        for x, columns in zip(K.x, kinds, strict=False)
-        if x is not None
-    ]
+    given = [k for k, x in enumerate(K.x) if x is not None]
+    x = list(K.x)
+    for k, columns in zip(given, kinds, strict=True):
+        pairs = zip(K.x[k].T, columns, strict=True)  # type: ignore[union-attr]
+        x[k] = torch.cat([column[:, None] == own for column, own in pairs], 1).float()
     return K.replace(x=x)

@@ -208,7 +208,8 @@ def in_step(
 
     ``normalize`` takes norms, of a ``kind``, that do not depend on each other, and rows for each.
     """
-    if not conv.training or norms_apart():
+    normed = any(isinstance(part, kind) for part in conv.modules())
+    if not conv.training or not normed or norms_apart():
         return alone(*inputs)
 
     def run(perceptrons: Sequence[Any], xs: list[Any]) -> list[Any]:
