@@ -110,7 +110,9 @@ def segment_sum(
         # Rows vary fastest, so that a stripe of columns stays in the cache.
         _rows[triton.cdiv(n, rows), stripes](h, index, ptr, some, out, columns, n, *sizes)
         if long:
+            # Most of these programs find nothing to do, so they are small.
             _pieces[triton.cdiv(len(index), long), stripes](
-                h, index, ptr, some, out, columns, n, *sizes
-            )
+                h, index, ptr, some, out, columns, n, width, min(rows, 4), weighted, long,
+                num_warps=max(1, min(4, width // 64)),
+            )  # fmt: skip
     return out
