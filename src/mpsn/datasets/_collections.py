@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from mpsn.datasets._tables import (
     read_labels,
     read_rows,
     split_targets,
+    with_gaps,
 )
 from mpsn.datasets._tu_graphs import split_raw
 from mpsn.datasets._tu_raw import choose_targets, name_of, parse, read_members
@@ -311,16 +313,11 @@ def _packed(path: Path, target: str | None, labeled: bool) -> GraphCollection:
                 f"Expected labels y in {path}, as many for each complex, got "
                 f"{'none' if data.y is None else 'others'}; write it with K.replace(y=...)."
             )
-        rows = y[:, choose_columns(y.shape[1], targets, "y")].tolist()
-        labels = [
-            row[0] if len(row) == 1 else [None if is_gap(v) else v for v in row] for row in rows
-        ]
+        columns = choose_columns(y.shape[1], targets, "y")
+        labels = [with_gaps(row) for row in y[:, columns].tolist()]
         for name, label in zip(names, labels, strict=True):
             check_label(name, label)
-
-    def items() -> Iterator[Item]:
-        return zip(names, data, labels, strict=True)
-
+    items = partial(zip, names, data, labels, strict=True)
     return GraphCollection(f"complexes in {path.name}", items, targets, packed=(data, labels))
 
 

@@ -131,10 +131,13 @@ def typed(words: Sequence[str]) -> list[Any]:
 
 def one_label(found: list[Any]) -> Any:
     """Return the only label, or those of several targets; None if there is none."""
-    if len(found) == 1:
-        return found[0]
-    known = [None if is_gap(each) else each for each in found]
-    return None if known.count(None) == len(known) else known
+    known = with_gaps(found)
+    return None if isinstance(known, list) and known.count(None) == len(known) else known
+
+
+def with_gaps(found: list[Any]) -> Any:
+    """Return the only label, or those of several targets, None for unknown ones."""
+    return found[0] if len(found) == 1 else [None if is_gap(each) else each for each in found]
 
 
 def choose_columns(width: int, targets: tuple[str, ...], where: str) -> list[int]:
