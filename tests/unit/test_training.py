@@ -1,8 +1,10 @@
 """What experiments and estimators share: the loop, early stopping, settings, devices, seeds."""
 
+import gc
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +15,7 @@ import torch
 from mpsn.errors import MPSNError
 from mpsn.estimators import SimplicialClassifier, load
 from mpsn.training import _checkpoint
-from mpsn.training._capture import Capture
+from mpsn.training._capture import Capture, keep_garbage
 from mpsn.training._config import ConfigError, build
 from mpsn.training._device import one_thread, pick_device, seeded
 from mpsn.training._loop import EarlyStopping, fit
@@ -237,3 +239,11 @@ def test_models_are_written_whole(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["model.mpsn"]
     kind, state, tensors = _checkpoint.read_model(path)
     assert (kind, state, tensors["w"].tolist()) == ("A", {"x": 1}, [1, 1])
+
+
+def test_no_garbage_is_collected_during_a_capture():
+    with keep_garbage():
+        with suppress(ZeroDivisionError), keep_garbage():
+            raise ZeroDivisionError
+        assert not gc.isenabled()
+    assert gc.isenabled()

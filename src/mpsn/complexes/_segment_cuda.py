@@ -105,10 +105,11 @@ def segment_sum(
     ordered = torch.are_deterministic_algorithms_enabled() or h.element_size() == 2
     long = 0 if ordered or len(index) <= LONG else LONG
     rows = min(128, TILE // width)
-    sizes = (width, rows, weighted, long)
     with torch.cuda.device_of(h):  # type: ignore[no-untyped-call]
         # Rows vary fastest, so that a stripe of columns stays in the cache.
-        _rows[triton.cdiv(n, rows), stripes](h, index, ptr, some, out, columns, n, *sizes)
+        _rows[triton.cdiv(n, rows), stripes](
+            h, index, ptr, some, out, columns, n, width, rows, weighted, long
+        )
         if long:
             # Most of these programs find nothing to do, so they are small.
             _pieces[triton.cdiv(len(index), long), stripes](
