@@ -14,18 +14,21 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("act", ["tanh", "relu"])
-def test_training(act):
+@pytest.mark.parametrize(
+    ("act", "precision"), [("tanh", "float32"), ("relu", "float32"), ("tanh", "bf16")]
+)
+def test_training(act, precision):
     data = synthetic_flows(points=150, train=50, test=20)
-    settings = Training(epochs=3, batch=16, lr=0.01, halve_every=2)
 
-    def runs(device):
+    def runs(device, precision):
         place = Resources(torch.device(device), None, lambda n: None)
         config = EdgeFlowConfig(hidden=16, act=act)
+        settings = Training(epochs=3, batch=16, lr=0.01, halve_every=2, precision=precision)
         return train(lambda: EdgeFlowNet(config), data, settings, [0, 1], place)
 
-    expected, found = runs("cpu"), runs("cuda")
-    assert found == runs("cuda")
+    expected, found = runs("cpu", "float32"), runs("cuda", precision)
+    assert found == runs("cuda", precision)
+    close = 0.01 if precision == "float32" else 0.1
     for a, b in zip(expected, found, strict=True):
-        assert b.curve["loss"] == pytest.approx(a.curve["loss"], rel=0.01)
+        assert b.curve["loss"] == pytest.approx(a.curve["loss"], rel=close)
         assert b.metrics["train"] == pytest.approx(a.metrics["train"], abs=10)

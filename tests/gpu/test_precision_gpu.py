@@ -11,6 +11,7 @@ from mpsn.complexes._sparse import SparseRows
 from mpsn.estimators import CellClassifier, SimplicialClassifier
 from mpsn.nn._checks import activation
 from mpsn.nn.functional.coface import _messages, messages
+from mpsn.training._capture import Capture
 from mpsn.training._device import computing
 
 pytestmark = [
@@ -43,6 +44,24 @@ def test_sums_round_once(dtype, columns):
     assert got.dtype == dtype
     torch.testing.assert_close(got.cpu().double(), right, rtol=ULP, atol=1e-3)
     assert torch.equal(got, A @ h.cuda())
+
+
+def test_sums_inside_a_graph():
+    """Where it cannot be asked how long rows are, long ones are summed in single precision too."""
+    sizes = torch.tensor([5000, 0, 3, 300])
+    ptr = torch.nn.functional.pad(sizes.cumsum(0), (1, 0)).cuda()
+    index = torch.randint(50, (5303,), generator=torch.Generator().manual_seed(0)).cuda()
+    h = torch.rand(50, 64, device="cuda").bfloat16()
+    capture = Capture(torch.device("cuda"))
+
+    def product():
+        return SparseRows(index, ptr, 50).times(h)
+
+    with capture.stream():
+        found = [capture(product).clone() for _ in range(2)]
+    expected = SparseRows(index, ptr, 50).times(h.double())
+    for one in found:
+        torch.testing.assert_close(one.double(), expected, rtol=ULP, atol=0)
 
 
 @pytest.mark.parametrize("act", ["elu", "relu", "tanh", "id"])

@@ -177,7 +177,9 @@ def test_one_by_one_is_the_stack(data):
     torch.testing.assert_close(slow(x), fast(x))
     torch.testing.assert_close(slow(x, signs), fast(x, signs))
     parts = data.x.double(), data.y, data.signs
-    assert torch.equal(accuracy(slow, *parts, 16), accuracy(fast, *parts, 16))
+    assert torch.equal(
+        accuracy(slow, *parts, Training(batch=16)), accuracy(fast, *parts, Training(batch=16))
+    )
 
 
 def test_orders_pass_over_all_flows():

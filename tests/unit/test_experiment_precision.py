@@ -6,20 +6,28 @@ import numpy as np
 import pytest
 import torch
 
+from mpsn.datasets import synthetic_flows
 from mpsn.errors import MPSNError
+from mpsn.experiments import _flow_training as flow_training
 from mpsn.experiments import _graph_training as graph_training
 from mpsn.experiments import _tu_training as tu_training
+from mpsn.experiments import reproduce
+from mpsn.experiments._catalog import CATALOG
+from mpsn.experiments._experiment import Resources
+from mpsn.experiments._rows import find, rows
 from mpsn.nn.models import (
     CIN,
     GIN,
     SIN,
     CINConfig,
+    EdgeFlowConfig,
+    EdgeFlowNet,
     GINConfig,
     Hierarchical,
     HierarchicalConfig,
     SINConfig,
 )
-from mpsn.training._config import LATER, build, digest
+from mpsn.training._config import LATER, build, digest, override, plain
 from mpsn.training._device import Precision
 from ranks import complexes
 
@@ -48,12 +56,23 @@ def molecules(precision, together, model):
     return np.array([[one.loss.numpy(), one.val.mean(1).numpy()] for one in found])
 
 
+def flows(precision, together, model):
+    """Train networks as ``mpsn reproduce flow`` does; return losses and accuracies."""
+    data = synthetic_flows(points=100, train=20, test=10)
+    settings = flow_training.Training(epochs=2, batch=8, precision=precision)
+    place = Resources(torch.device("cpu"), None, lambda n: None)
+    found = flow_training.train(model, data, settings, SEEDS[:together], place)
+    return np.array([[run.curve["loss"], run.curve["test"]] for run in found])
+
+
 SIZES = {"in_channels": 3, "hidden": 8, "out_channels": 2, "layers": 2}
 NETWORKS = {
     "sin": (folds, lambda: SIN(SINConfig(**SIZES, norm=True, act="relu", jump=True))),
     "gin": (folds, lambda: GIN(GINConfig(**SIZES))),
     "plain": (folds, lambda: SIN(SINConfig(**SIZES, norm=False, act="relu"))),
     "pooled": (folds, lambda: Hierarchical(HierarchicalConfig(**SIZES))),
+    "edge flows": (flows, lambda: EdgeFlowNet(EdgeFlowConfig(hidden=8, layers=2, act="tanh"))),
+    "invariant": (flows, lambda: EdgeFlowNet(EdgeFlowConfig(hidden=8, act="relu", l0_inv=True))),
     "cin": (molecules, lambda: CIN(CINConfig(**SIZES, norm=True, act="relu"))),
 }
 
@@ -66,6 +85,27 @@ def test_bf16_is_within_rounding_of_float32(name, together):
     assert not np.array_equal(half, whole)
     np.testing.assert_allclose(half[:, 0, 0], whole[:, 0, 0], rtol=0.02)  # losses at first
     np.testing.assert_allclose(half[:, 0], whole[:, 0], rtol=0.1)  # and as the steps add up
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_every_experiment_with_a_precision_takes_the_option(name):
+    configs = rows(name, find(name).config)
+    found = {row: override(config, "precision", "bf16") for row, config in configs.items()}
+    changed = [row for row in configs if digest(found[row]) != digest(configs[row])]
+    assert bool(changed) == CATALOG[name].has_precision
+    assert all("bf16" in str(plain(found[row])) for row in changed)
+    assert all(override(found[row], "precision", "float32") == configs[row] for row in configs)
+
+
+def test_runs_in_another_precision_are_recorded_apart(tmp_path):
+    options = {"models": ["mpsn-tanh"], "seeds": 1, "quick": True, "out": tmp_path}
+    first, second, again = (
+        reproduce("flow", precision=precision, **options).records
+        for precision in (None, "bf16", "float32")
+    )
+    assert first[0].job == again[0].job != second[0].job
+    assert second[0].job.config.training.precision == "bf16"
+    assert len(list(tmp_path.glob("flow-quick/*/*.json"))) == 2
 
 
 def test_tf32_is_float32_on_a_cpu():
@@ -96,7 +136,9 @@ def test_a_setting_that_was_added_later():
     assert len({digest(now), *others}) == 3
 
 
-@pytest.mark.parametrize("kind", [tu_training.Settings, graph_training.Training])
+@pytest.mark.parametrize(
+    "kind", [tu_training.Settings, graph_training.Training, flow_training.Training]
+)
 def test_unknown_precisions_are_refused(kind):
     with pytest.raises(MPSNError, match="Expected precision float32, tf32 or bf16, got 'half'"):
         kind(precision="half")

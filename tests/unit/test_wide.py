@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn.errors import LayerError, MPSNError
-from mpsn.experiments._tu_training import Settings, Split, train_folds
+from mpsn.experiments._tu_training import Settings, Split, _Pass, train_folds
 from mpsn.experiments._wide import HEIGHT, Wide, WideData, masked
 from mpsn.experiments._wide.layers import Dense
 from mpsn.nn.models import CIN, GIN, SIN, CINConfig, GINConfig, GINEConfig, SINConfig
 from mpsn.testing import complexes
+from mpsn.training._capture import Capture
 
 KINDS = {
     "SIN": lambda **more: SIN(
@@ -280,3 +281,16 @@ def test_splits_that_do_not_fit_are_refused(change, words):
     given = {"y": torch.zeros(23).long(), "splits": splits_of(dataset), "seeds": [0, 1, 2]}
     with pytest.raises(MPSNError, match=words):
         train_folds(dataset, build=models, settings=Settings(), **{**given, **change})
+
+
+def test_every_mini_batch_fits_its_shape():
+    dataset, at = graphs(), torch.arange(12)
+    splits = [Split(at[:6], at[6:8], at[8:]), Split(at[6:], at[:2], at[2:6])]
+    y, capture = at % 2, Capture(torch.device("cpu"))
+    few = Settings(epochs=2, batch_size=4)
+    run = _Pass(WideData(dataset, 2), y, splits, models("SIN", 2), [0, 1], few, capture)
+    index = torch.cat(run.batches)
+    for shapes in (1, 3, 32):  # four steps
+        rows = run._rows(index, shapes)
+        assert len(set(rows)) <= shapes
+        assert (torch.tensor(rows) >= run.data.sizes(index).amax(1)).all()

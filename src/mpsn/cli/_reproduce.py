@@ -32,6 +32,14 @@ tune = typer.Typer(
 
 Out = Annotated[Path, typer.Option(help="Folder of the records; a run resumes from them.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
+Precision = Annotated[
+    Literal["float32", "tf32", "bf16"] | None,
+    typer.Option(
+        metavar="float32|tf32|bf16",
+        help="Of forward passes of networks, recorded apart: bf16 for less time and memory on a "
+        "GPU. Defaults to that of the settings, float32.",
+    ),
+]
 Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]
 Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
 Engines = Annotated[
@@ -63,6 +71,7 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
         quick: Quick = False,
         out: Out = Path("runs"),
         device: Device = "cpu",
+        precision: Precision = None,
         jobs: Jobs = 1,
         engine: Engines = "local",
         address: Address = None,
@@ -82,6 +91,7 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
                 quick=quick,
                 out=out,
                 device=device,
+                precision=precision,
                 data=data,
                 engine=_engine(engine, jobs, address, gpus),
             )
@@ -91,6 +101,8 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
     del options["subset"]
     if not entry.reads_data:
         del options["data"]
+    if not entry.has_precision:
+        del options["precision"]
     if entry.subset:
         option, text = entry.subset
         kind = Annotated[str, typer.Option(help=text)]

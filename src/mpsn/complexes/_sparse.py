@@ -129,9 +129,14 @@ class SparseRows:
         return segment_sum(parts, each, ptr, dtype=h.dtype)
 
     def cuts(self) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Return rows of more than ``LONG`` entries split into pieces, for less rounding."""
+        """Return rows of more than ``LONG`` entries split into pieces, for less rounding.
+
+        None are split inside a CUDA graph, where sizes cannot be asked for.
+        """
         if isinstance(self._cuts, bool):
             assert self.ptr is not None
+            if self.ptr.is_cuda and torch.cuda.is_current_stream_capturing():
+                return None
             self._cuts, size = None, self.ptr.diff()
             if size.numel() and int(size.max()) > LONG:
                 number = -(-size // LONG)

@@ -14,11 +14,13 @@ class Entry:
         help: What it does, as ``--help`` prints it.
         subset: Name and help of the option that selects data sets, if there are several.
         reads_data: Whether it reads data sets from files.
+        has_precision: Whether the settings of its networks have a precision.
     """
 
     help: str
     subset: tuple[str, str] | None = None
     reads_data: bool = True
+    has_precision: bool = False
 
 
 CATALOG = {
@@ -54,6 +56,7 @@ CATALOG = {
         Example: mpsn reproduce flow --quick
         """,
         reads_data=False,
+        has_precision=True,
     ),
     "ocean": Entry(
         """Classify ocean drifters by the way they turn around Madagascar.
@@ -62,7 +65,8 @@ CATALOG = {
         paper.
 
         Example: mpsn reproduce ocean --data DIR
-        """
+        """,
+        has_precision=True,
     ),
     "tu": Entry(
         """Classify the graphs of the TU data sets: SIN, other networks, and kernels.
@@ -81,6 +85,7 @@ CATALOG = {
             "Comma-separated data sets such as IMDB-BINARY, or any that is at DIR/tu/NAME.zip or "
             "DIR/tu/NAME/ with --data DIR. Defaults to the paper's.",
         ),
+        has_precision=True,
     ),
     "fair": Entry(
         """Classify the graphs of the TU data sets on the splits of Errica et al. (2020).
@@ -92,6 +97,7 @@ CATALOG = {
         Example: mpsn reproduce fair --dataset IMDB-BINARY --device cuda --data DIR
         """,
         ("dataset", "Comma-separated data sets such as IMDB-BINARY. Defaults to all."),
+        has_precision=True,
     ),
     "imdb": Entry(
         """Study why SIN trails GIN on the IMDB data sets: one change at a time.
@@ -101,7 +107,8 @@ CATALOG = {
         paired differences to GIN with standard errors.
 
         Example: mpsn reproduce imdb --model gin,sin,sin-small --device cuda --data DIR
-        """
+        """,
+        has_precision=True,
     ),
     "shapes": Entry(
         """Classify point clouds on a sphere, torus, Klein bottle and double torus.
@@ -112,6 +119,7 @@ CATALOG = {
         Example: mpsn reproduce shapes --quick
         """,
         reads_data=False,
+        has_precision=True,
     ),
     "surfaces": Entry(
         """Recognize triangulated surfaces: type, orientability, genus and Betti number.
@@ -159,7 +167,8 @@ CATALOG = {
         RDKit, or DIR/zinc/zinc12k.npz, packed by mpsn.experiments.pack.
 
         Example: mpsn reproduce zinc --data DIR --device cuda
-        """
+        """,
+        has_precision=True,
     ),
     "molhiv": Entry(
         """Predict activity against HIV on the scaffold split of ogbg-molhiv: CIN, GIN, a forest.
@@ -169,7 +178,8 @@ CATALOG = {
         RDKit and scikit-learn.
 
         Example: mpsn reproduce molhiv --data DIR --device cuda
-        """
+        """,
+        has_precision=True,
     ),
     "moleculenet": Entry(
         """Predict solubility (ESOL) and hydration free energy (FreeSolv), split by scaffold.
@@ -180,6 +190,7 @@ CATALOG = {
         Example: mpsn reproduce moleculenet --data DIR
         """,
         ("dataset", "ESOL or FreeSolv. Defaults to both."),
+        has_precision=True,
     ),
     "counting": Entry(
         """Count cycles of length 3 to 6, and chordal 4-cycles: CIN on rings, SIN, and GIN.
@@ -188,6 +199,7 @@ CATALOG = {
         DIR/counting/regular5000.g6 and its split.
 
         Example: mpsn reproduce counting --data DIR --device cuda
-        """
+        """,
+        has_precision=True,
     ),
 }

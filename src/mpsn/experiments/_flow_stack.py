@@ -79,8 +79,10 @@ class EdgeFlowStack(torch.nn.Module):
                 f"got {tuple(x.shape)}."
             )
         weights = dict(zip(self.names, self.stacked, strict=True))
-        turn = None if signs is None or self.config.l0_inv else signs[..., None].to(x.dtype)
-        h = x.abs() if self.config.l0_inv else x
+        device = x.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+        turn = None if signs is None or self.config.l0_inv else signs[..., None].to(dtype)
+        h = (x.abs() if self.config.l0_inv else x).to(dtype)
         for i in range(self.config.layers):
             own, *others = (
                 weights[f"convs.{i}.{kind}.weight"].mT
@@ -89,9 +91,9 @@ class EdgeFlowStack(torch.nn.Module):
             for share, other in zip(self.products.shares, others, strict=True):
                 own = own - share * other
             h = h if turn is None else turn * h
-            h = _layer(self.products, h, [own, *others])
+            h = _layer(self.products, h, [weight.to(dtype) for weight in (own, *others)])
             h = self.act(h if turn is None else turn * h)
-        pooled = (h if self.config.l0_inv else h.abs()).sum(dim=1)  # (S, N, F)
+        pooled = (h if self.config.l0_inv else h.abs()).sum(dim=1, dtype=x.dtype)  # (S, N, F)
         hidden = torch.baddbmm(
             weights["head.0.bias"][:, None], pooled, weights["head.0.weight"].mT
         ).relu()

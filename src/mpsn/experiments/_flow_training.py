@@ -1,7 +1,7 @@
 """Training classifiers of edge flows on one complex, several seeds side by side."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as nnf
@@ -15,7 +15,8 @@ from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
-from mpsn.training._device import one_thread, seeded
+from mpsn.training._config import LATER
+from mpsn.training._device import Precision, check_precision, computing, exact, one_thread, seeded
 from mpsn.training._loop import fit
 
 AT_ONCE = 1 << 16  # values of flows on a CPU, where larger tensors are allocated anew each time
@@ -33,8 +34,11 @@ class Training:
     """Initial learning rate of Adam."""
     halve_every: int = 20
     """Number of epochs after which the learning rate is halved, again and again."""
+    precision: Precision = field(default="float32", metadata=LATER)
+    """Of forward passes: float32, tf32 on a GPU, or bf16."""
 
     def __post_init__(self) -> None:
+        check_precision(self.precision)
         for name in ("epochs", "batch", "halve_every"):
             if getattr(self, name) < 1:
                 raise MPSNError(f"Expected {name} >= 1, got {getattr(self, name)}.")
@@ -96,7 +100,7 @@ def train(
     order = orders(len(y), training, seeds)
 
     def test() -> Tensor:
-        return accuracy(stack, *sets["test"], training.batch)
+        return accuracy(stack, *sets["test"], training)
 
     def evaluate() -> Tensor:
         loss, hits = steps.seen
@@ -113,7 +117,7 @@ def train(
                 schedule=steps.start,
                 tick=resources.tick,
             )
-        ends = torch.stack([accuracy(stack, *part, training.batch) for part in sets.values()])
+        ends = torch.stack([accuracy(stack, *part, training) for part in sets.values()])
     return [
         Run(seed, 0, dict(zip(sets, end, strict=True)), curve)
         for seed, end, curve in zip(
@@ -146,7 +150,8 @@ def training_steps(
     padded = nnf.pad(flows, (0, 1))
 
     def outputs(index: Tensor, _: object) -> tuple[Tensor, Tensor]:
-        logits = stack(padded[:, index].transpose(0, 1)[..., None])  # (S, B, C)
+        with computing(training.precision, flows.device):
+            logits = exact(stack(padded[:, index].transpose(0, 1)[..., None]))  # (S, B, C)
         return logits, nnf.cross_entropy(logits.mT, steps.y[index], reduction="none")
 
     few = max(1, AT_ONCE // (networks * len(flows)))
@@ -163,12 +168,15 @@ def training_steps(
 
 
 @torch.no_grad()
-def accuracy(stack: Stack, flows: Tensor, labels: Tensor, signs: Tensor, batch: int) -> Tensor:
+def accuracy(
+    stack: Stack, flows: Tensor, labels: Tensor, signs: Tensor, training: Training
+) -> Tensor:
     """Return the accuracy of each network in percent, (S,)."""
     stack.eval()
-    hits = []
+    hits, batch = [], training.batch
     parts = (torch.split(flows, batch, 1), torch.split(labels, batch), torch.split(signs, batch, 1))
     for x, y, turn in zip(*parts, strict=True):
-        logits = stack(x[None, ..., None].expand(len(stack.nets), -1, -1, 1), turn)
+        with computing(training.precision, flows.device):
+            logits = exact(stack(x[None, ..., None].expand(len(stack.nets), -1, -1, 1), turn))
         hits.append((logits.argmax(2) == y).sum(1))
     return 100 * torch.stack(hits).sum(0) / len(labels)

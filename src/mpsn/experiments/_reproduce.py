@@ -10,6 +10,8 @@ from mpsn.experiments._engine import LOCAL, Engine, run
 from mpsn.experiments._experiment import DataSets, Record
 from mpsn.experiments._rows import find, rows
 from mpsn.experiments._table import Table
+from mpsn.training._config import override
+from mpsn.training._device import Precision
 from mpsn.training._distributed import rank
 
 
@@ -41,6 +43,7 @@ def reproduce(
     quick: bool = False,
     out: str | Path = "runs",
     device: str = "cpu",
+    precision: Precision | None = None,
     data: str | Path | None = None,
     engine: Engine = LOCAL,
 ) -> Result:
@@ -54,6 +57,7 @@ def reproduce(
         quick: Whether to run a small version.
         out: Folder of the records.
         device: Device to compute on.
+        precision: Of forward passes, for networks whose settings have one. Defaults to theirs.
         data: The user's folder of data sets.
         engine: Where jobs run. Defaults to one after another in this process.
     """
@@ -64,6 +68,8 @@ def reproduce(
         configs = rows(name, experiment.config, models)
     if quick:
         configs = {row: config.quick() for row, config in configs.items()}
+    if precision is not None:
+        configs = {row: override(config, "precision", precision) for row, config in configs.items()}
     if seeds is None:
         seeds = 2 if quick else experiment.seeds
     folder = Path(out) / (f"{name}-quick" if quick else name)

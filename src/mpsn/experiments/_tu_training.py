@@ -247,7 +247,7 @@ class _Pass:
         """Return how high the blocks of each step are, in at most so many different shapes."""
         need = self.data.sizes(index).amax(1)  # (steps, D)
         if shapes is not None:
-            for part in need.sum(1).argsort(stable=True).tensor_split(shapes):
+            for part in need.sum(1).argsort(stable=True).tensor_split(min(shapes, len(need))):
                 need[part] = need[part].amax(0)
         if self.padded:
             need = torch.where(need > 0, (-(-(need + SLACK) // HEIGHT)).clamp(min=2) * HEIGHT, 0)

@@ -104,6 +104,29 @@ def plain(config: Any) -> dict[str, Any]:
     return values
 
 
+def override(config: T, name: str, value: Any) -> T:
+    """Return settings in which all parts that have a setting of a name, have this value for it.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from mpsn.training._config import override
+        >>> @dataclass
+        ... class Training:
+        ...     precision: str = "float32"
+        >>> override({"IMDB-BINARY": Training()}, "precision", "bf16")
+        {'IMDB-BINARY': Training(precision='bf16')}
+    """
+    if isinstance(config, Mapping):
+        return {key: override(part, name, value) for key, part in config.items()}  # type: ignore
+    if not dataclasses.is_dataclass(config):
+        return config
+    parts = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    new = {
+        key: value if key == name else override(part, name, value) for key, part in parts.items()
+    }
+    return dataclasses.replace(config, **new)  # type: ignore[type-var]
+
+
 def digest(config: Any) -> str:
     """Return twelve hexadecimal digits that differ when any setting does."""
     text = json.dumps(_told(config), sort_keys=True)

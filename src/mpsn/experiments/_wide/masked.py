@@ -226,4 +226,5 @@ def _call(function: Callable[..., Any], x: Tensor, *rest: Any) -> Any:
 
 @cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return torch.compile(function)
+    # Values are computed anew for each sum that needs them, instead of written and read again.
+    return torch.compile(function, options={"realize_reads_threshold": 16})
