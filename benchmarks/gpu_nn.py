@@ -14,7 +14,7 @@ from side_by_side import small_world
 
 import mpsn
 from mpsn import nn
-from mpsn.training._device import computing
+from mpsn.training._device import computing, products
 
 GOALS = {"eager": 2.5, "compiled": 8.0, "memory": 0.25, "bf16_ms": 25, "bf16_memory": 0.6}
 
@@ -41,9 +41,10 @@ def precisions(K, width, device="cuda"):
             def step(run=run, precision=precision):
                 for t in (*hs, *layer.parameters()):
                     t.grad = None
-                with computing(precision, torch.device(device)):
-                    out = run(K, hs)
-                torch.autograd.backward(out, [torch.ones_like(y) for y in out])
+                with products(precision, torch.device(device)):
+                    with computing(precision, torch.device(device)):
+                        out = run(K, hs)
+                    torch.autograd.backward(out, [torch.ones_like(y) for y in out])
 
             found[f"{precision} {mode}"] = step
     return found

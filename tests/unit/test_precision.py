@@ -12,7 +12,7 @@ from mpsn.complexes._sparse import SparseRows
 from mpsn.errors import MPSNError
 from mpsn.estimators import CellClassifier, SimplicialClassifier, load
 from mpsn.nn import models
-from mpsn.training._device import computing
+from mpsn.training._device import computing, products
 
 ULP = 2**-8  # half the distance of numbers around 1 in bfloat16
 LAYERS = {
@@ -155,3 +155,19 @@ def test_estimators_in_half_precision(tmp_path):
     cells.fit(graphs[1], np.arange(12) % 2)
     with pytest.raises(MPSNError, match="Expected precision float32, tf32 or bf16, got 'fp8'"):
         model.set_params(precision="fp8").fit(graphs, y)
+
+
+def test_products_of_threads_that_overlap():
+    """The first block to begin ends first; afterwards all is as it was."""
+    cuda, before = torch.device("cuda"), torch.get_float32_matmul_precision()
+    first, second = products("tf32", cuda), products("tf32", cuda)
+    for block in (first, second):
+        block.__enter__()
+        assert torch.get_float32_matmul_precision() == "high"
+    first.__exit__(None, None, None)
+    assert torch.get_float32_matmul_precision() == "high"
+    second.__exit__(None, None, None)
+    assert torch.get_float32_matmul_precision() == before
+    for precision, device in (("bf16", cuda), ("tf32", torch.device("cpu"))):
+        with products(precision, device):
+            assert torch.get_float32_matmul_precision() == before

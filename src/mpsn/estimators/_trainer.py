@@ -21,7 +21,7 @@ from mpsn.errors import FileError, MPSNError, TrainingInterrupted
 from mpsn.estimators._progress import Progress, Resume
 from mpsn.estimators._settle import settle, unsettle
 from mpsn.estimators._threads import serial_worker
-from mpsn.training._device import OwnRandomness, check_precision, computing, pick_device
+from mpsn.training._device import OwnRandomness, check_precision, computing, pick_device, products
 from mpsn.training._distributed import Forward, Parallel, agree, sum_gradients, world_size
 from mpsn.training._launch import LostProcess
 from mpsn.training._loop import EarlyStopping, fit
@@ -225,7 +225,7 @@ class Trainer:
                 return over
 
             try:
-                with forward.training(network):
+                with forward.training(network), products(settings.precision, self.device):
                     fit(
                         network,
                         len(losses) if finished else settings.epochs,

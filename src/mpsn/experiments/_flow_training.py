@@ -16,7 +16,15 @@ from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batch
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
 from mpsn.training._config import LATER
-from mpsn.training._device import Precision, check_precision, computing, exact, one_thread, seeded
+from mpsn.training._device import (
+    Precision,
+    check_precision,
+    computing,
+    exact,
+    one_thread,
+    products,
+    seeded,
+)
 from mpsn.training._loop import fit
 
 AT_ONCE = 1 << 16  # values of flows on a CPU, where larger tensors are allocated anew each time
@@ -107,7 +115,7 @@ def train(
         return torch.stack([loss / len(y), 100 * hits / len(y), capture(test)]).cpu()
 
     with one_thread(device):
-        with capture.stream():
+        with capture.stream(), products(training.precision, device):
             results = fit(
                 stack,
                 training.epochs,

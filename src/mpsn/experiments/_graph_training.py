@@ -19,7 +19,15 @@ from mpsn.experiments._wide.layers import WideNorm
 from mpsn.nn.models import CIN, GIN
 from mpsn.training._capture import Capture
 from mpsn.training._config import LATER
-from mpsn.training._device import Precision, check_precision, computing, exact, one_thread, seeded
+from mpsn.training._device import (
+    Precision,
+    check_precision,
+    computing,
+    exact,
+    one_thread,
+    products,
+    seeded,
+)
 from mpsn.training._distributed import all_sum, own_part, sum_gradients, world_size
 from mpsn.training._loop import fit
 
@@ -230,7 +238,7 @@ class _Pass:
         def batches(epoch: int) -> Iterator[tuple[Tensor, tuple[int, ...]]]:
             return self._sized(self._epoch(orders))
 
-        with self.capture.stream():
+        with self.capture.stream(), products(self.settings.precision, self.lr.device):
             results = fit(
                 self.wide,
                 self.settings.epochs,

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy, mse_loss
 
 from mpsn.complexes import Complex, ComplexDataset
 from mpsn.experiments._side_by_side import score
-from mpsn.training._device import computing, exact, one_thread, seeded
+from mpsn.training._device import computing, exact, one_thread, products, seeded
 from mpsn.training._distributed import Parallel, sum_gradients
 from mpsn.training._loop import fit
 
@@ -81,7 +81,12 @@ def train_alone(
         ]
         return torch.stack([*(seen / len(train)), *means]).tolist()
 
-    with seeded(seed, y.device), one_thread(y.device), forward.training(model):
+    with (
+        seeded(seed, y.device),
+        one_thread(y.device),
+        products(settings.precision, y.device),
+        forward.training(model),
+    ):
         results = fit(model, settings.epochs, batches, step, evaluate, schedule=schedule, tick=tick)
     names = ("loss", "train", "val", "test")
     return dict(zip(names, map(list, zip(*results, strict=True)), strict=True))

@@ -19,7 +19,15 @@ from mpsn.nn.models import CIN, GIN, Hierarchical
 from mpsn.nn.models._model import Model
 from mpsn.training._capture import Capture
 from mpsn.training._config import LATER
-from mpsn.training._device import Precision, check_precision, computing, exact, one_thread, seeded
+from mpsn.training._device import (
+    Precision,
+    check_precision,
+    computing,
+    exact,
+    one_thread,
+    products,
+    seeded,
+)
 from mpsn.training._distributed import all_sum, own_part, world_size
 from mpsn.training._loop import fit
 
@@ -256,14 +264,12 @@ class _Pass:
     def train(self, epochs: int, tick: Callable[[int], object]) -> list[Trained]:
         """Train up to so many epochs in all, and return the models with their curves."""
         sizes = [[len(s.train), len(s.train), len(s.val), len(s.test)] for s in self.splits]
-        many = torch.tensor(sizes, dtype=torch.float64).T  # (4, M)
+        many, device = torch.tensor(sizes, dtype=torch.float64).T, self.right.device  # (4, M)
 
         def batches(epoch: int) -> Iterator[tuple[Tensor, Rows]]:
-            return (
-                (index, next(self.next_rows)) for index in self.batches[epoch].to(self.right.device)
-            )
+            return ((index, next(self.next_rows)) for index in self.batches[epoch].to(device))
 
-        with self.capture.stream():
+        with self.capture.stream(), products(self.settings.precision, device):
             self.results = fit(
                 self.wide,
                 epochs,

@@ -17,6 +17,7 @@ from mpsn.training._distributed import world_size
 from mpsn.training._launch import find_place
 
 _SEEDING = threading.RLock()
+_PRODUCTS, _BEFORE = threading.Lock(), list[str]()  # what was set, once for each block
 Precision = Literal["float32", "tf32", "bf16"]
 
 
@@ -48,18 +49,33 @@ def computing(precision: Precision, device: torch.device) -> Iterator[None]:
     """Compute in a precision inside the block, which is one forward pass.
 
     ``"bf16"`` is autocast to bfloat16: parameters stay in single precision, and so do sums.
-    ``"tf32"`` rounds the factors of matrix products on a GPU, and changes nothing on a CPU.
+    ``"tf32"`` is for backward passes, too; see :func:`products`.
     """
     check_precision(precision)
-    before = torch.get_float32_matmul_precision()
-    if precision == "tf32" and device.type == "cuda":
+    autocast = torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+    with products(precision, device), autocast:
+        yield
+
+
+@contextmanager
+def products(precision: Precision, device: torch.device) -> Iterator[None]:
+    """With ``"tf32"``, round the factors of matrix products on a GPU inside the block.
+
+    Blocks of several threads may overlap: the last one to end restores what was set before.
+    """
+    if precision != "tf32" or device.type != "cuda":
+        yield
+        return
+    with _PRODUCTS:
+        _BEFORE.append(_BEFORE[0] if _BEFORE else torch.get_float32_matmul_precision())
         torch.set_float32_matmul_precision("high")
     try:
-        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
-            yield
+        yield
     finally:
-        if torch.get_float32_matmul_precision() != before:
-            torch.set_float32_matmul_precision(before)
+        with _PRODUCTS:
+            before = _BEFORE.pop()
+            if not _BEFORE:
+                torch.set_float32_matmul_precision(before)
 
 
 @contextmanager
