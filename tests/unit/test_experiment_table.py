@@ -22,7 +22,7 @@ def test_scores_are_means_and_sample_deviations(values):
     mean, deviation = map(float, cell.split(" ± "))
     assert (mean, deviation) == pytest.approx((np.mean(values), np.std(values, ddof=1)), abs=0.0051)
     assert cell.runs == len(values)
-    assert score(values[:1]) == f"{values[0]:.1f}"
+    assert score(values[:1]) == f"{values[0]:z.1f}"
 
 
 @given(VALUES, st.integers(0, 9))

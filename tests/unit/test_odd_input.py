@@ -237,7 +237,7 @@ def test_what_a_complex_is_not():
 
 @pytest.mark.parametrize("dense", [0, 3000])
 def test_harmonic_bases_by_both_roads(monkeypatch, dense):
-    monkeypatch.setattr(homology, "DENSE", dense)
+    monkeypatch.setattr(homology, "DENSE", (dense, dense))
     K = clique_complexes([nx.grid_2d_graph(4, 4)])[0]
     basis = K.harmonic_basis(1)
     assert basis.shape == (24, 9)

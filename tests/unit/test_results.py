@@ -36,17 +36,16 @@ def test_tables_in_the_docs_follow_from_the_records(name):
     assert experiment.table(records).markdown() in (ROOT / "docs" / "results.md").read_text()
 
 
-def recorded(name):
+def recorded(name, folder="results"):
     """Return an experiment and its records."""
     experiment = find(name)
-    return experiment, Store(ROOT / "results" / name, experiment.config, experiment.check).newest()[
-        0
-    ]
+    store = Store(ROOT / folder / name, experiment.config, experiment.check)
+    return experiment, store.newest()[0]
 
 
-def cells(name):
+def cells(name, folder="results"):
     """Return the cells of a table by group, row and column."""
-    experiment, records = recorded(name)
+    experiment, records = recorded(name, folder)
     table = experiment.table(records)
     return {
         (row[0] if table.grouped else "", row[int(table.grouped)], column): cell
@@ -80,6 +79,21 @@ def test_the_tables_in_the_readme_follow_from_the_records():
     readme = (ROOT / "README.md").read_text()
     assert flows.markdown() in readme
     assert graphs.markdown() in readme
+
+
+def test_the_table_of_precisions_follows_from_the_records():
+    found = [
+        cells(name, folder) for name in ("flow", "ocean") for folder in ("results", "results/bf16")
+    ]
+    models = [row for _, row, column in found[0] if column == "runs"]
+    lines = [[row, *(of.get(("", row, "test"), "") for of in found)] for row in models]
+    sets = ("synthetic flows", "ocean drifters")
+    columns = ["model", *(f"{name}, {kind}" for name in sets for kind in ("float32", "bf16"))]
+    table = Table("Test accuracy by precision", columns, lines)
+    assert table.markdown() in (ROOT / "docs" / "results.md").read_text()
+    for name in ("flow", "ocean"):
+        for record in recorded(name, "results/bf16")[1]:
+            assert record.job.config.training.precision == "bf16"
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOG if name != "zinc"])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
 
 PRIME = 2**31 - 1
-DENSE = 3000  # cells up to which eigenvectors of a dense Laplacian are faster
+DENSE = (500, 3000)  # cells up to which a dense Laplacian is faster: with few holes, with many
 
 
 class HodgeParts(NamedTuple):
@@ -192,8 +192,9 @@ def _project(A: Tensor, x: Tensor, tolerance: float = 1e-13) -> Tensor:
 def harmonic_basis(K: "Complex", k: int) -> Tensor:
     """Return an orthonormal basis of the harmonic k-cochains, (n_k, b_k) float64.
 
-    Small complexes use the eigenvectors of a dense matrix; larger ones the harmonic parts of b_k
-    random cochains (fixed seed), which span the space with probability one.
+    Small complexes, and larger ones with many holes, use the eigenvectors of a dense matrix; others
+    the harmonic parts of b_k random cochains (fixed seed), which span the space with probability
+    one.
 
     Example:
         >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2], [0, 2]])
@@ -201,7 +202,7 @@ def harmonic_basis(K: "Complex", k: int) -> Tensor:
         torch.Size([3, 1])
     """
     betti = betti_numbers(K)[k] if k <= K.dim else 0
-    if K.count(k) <= DENSE:
+    if K.count(k) <= DENSE[20 * betti > K.count(k)]:
         L = K.hodge_laplacian(k, dtype=torch.float64).to_dense()
         vectors: Tensor = torch.linalg.eigh(L).eigenvectors
         return vectors[:, :betti]

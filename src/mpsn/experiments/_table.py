@@ -46,7 +46,7 @@ def plus_minus(
         >>> plus_minus(71.84, 6.1), plus_minus(2, 0.5, sign="+"), plus_minus(2 / 3)
         ('71.8 ± 6.1', '+2.0 ± 0.5', '0.7')
     """
-    text = f"{value:{sign}.{digits}f}"
+    text = f"{value:{sign}z.{digits}f}"  # z: no minus before 0.0
     shown = text if isnan(spread) else f"{text} ± {spread:.{digits}f}"
     return Cell(shown).having(value=float(text), spread=spread, runs=runs)
 
