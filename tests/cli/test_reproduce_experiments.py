@@ -51,6 +51,8 @@ def test_json_is_for_programs(mpsn, tmp_path):
         (["brec", "--quick", "--category", "simple regular, nice"], "regular, got 'nice'"),
         (["flow", "--model", "mpsn"], "Expected a row of experiment flow"),
         (["flow", "--quick", "--device", "toaster"], "Expected a device such as cpu or cuda"),
+        (["sr", "--precision", "bf16"], "No such option"),
+        (["flow", "--precision", "half"], "'half' is not one of"),
         (["sr", "--address", "auto"], "Expected --engine local without --address"),
         (["sr", "--engine", "ray", "--jobs", "2"], "Expected --engine ray without --jobs"),
         (["sr", "--engine", "ray", "--gpus", "1.5"], "Expected a fraction of a GPU for each job"),
@@ -61,6 +63,14 @@ def test_unknown_names_are_said_in_one_line(mpsn, tmp_path, arguments, said):
     assert status == 2
     assert said in err.replace("\n", " ")
     assert not list(tmp_path.iterdir())
+
+
+def test_precision(mpsn, tmp_path):
+    arguments = ("--quick", "--model", "gnn-l0-inv", "--seeds", 1, "--precision", "bf16")
+    status, out, _ = mpsn("reproduce", "flow", *arguments, "--out", tmp_path)
+    assert status == 0
+    assert "Synthetic flows (bf16)" in out
+    assert [path.name for path in tmp_path.iterdir()] == ["flow-bf16-quick"]
 
 
 def test_without_ray_the_remedy_is_said(mpsn, tmp_path, monkeypatch):

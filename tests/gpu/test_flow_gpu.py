@@ -32,5 +32,6 @@ def test_training(act, precision):
         if precision == "float32":
             assert b.curve["loss"] == pytest.approx(a.curve["loss"], rel=0.01)
             assert b.metrics["train"] == pytest.approx(a.metrics["train"], abs=10)
-        assert b.curve["loss"][0] == pytest.approx(a.curve["loss"][0], rel=0.02)
-        assert b.curve["loss"][0] != a.curve["loss"][0]
+        else:
+            assert b.curve["loss"][0] == pytest.approx(a.curve["loss"][0], rel=0.02)
+            assert b.curve["loss"][0] != pytest.approx(a.curve["loss"][0], rel=1e-4)

@@ -12,7 +12,7 @@ from mpsn.estimators import CellClassifier, SimplicialClassifier
 from mpsn.nn._checks import activation
 from mpsn.nn.functional.coface import _messages, messages
 from mpsn.training._capture import Capture
-from mpsn.training._device import computing
+from mpsn.training._device import computing, products
 
 pytestmark = [
     pytest.mark.gpu,
@@ -62,6 +62,23 @@ def test_sums_inside_a_graph():
     expected = SparseRows(index, ptr, 50).times(h.double())
     for one in found:
         torch.testing.assert_close(one.double(), expected, rtol=ULP, atol=0)
+
+
+def test_tf32_rounds_gradients_too():
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(64, 64).cuda(), torch.randn(500, 64, device="cuda")
+    target = torch.randn(500, 64, device="cuda")
+
+    def gradient(precision):
+        layer.zero_grad()
+        y = layer(x)  # not rounded
+        with products(precision, x.device):
+            torch.autograd.backward(y, target)
+        return layer.weight.grad.clone()
+
+    exact, rounded = gradient("float32"), gradient("tf32")
+    assert not torch.allclose(rounded, exact, rtol=1e-5, atol=1e-5)
+    close(rounded, exact, few=1)
 
 
 @pytest.mark.parametrize("act", ["elu", "relu", "tanh", "id"])

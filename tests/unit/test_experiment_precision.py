@@ -1,5 +1,6 @@
 """Precision in configs of experiments: bf16 is within rounding, and digests stay as they were."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,10 +11,12 @@ from mpsn.datasets import synthetic_flows
 from mpsn.errors import MPSNError
 from mpsn.experiments import _flow_training as flow_training
 from mpsn.experiments import _graph_training as graph_training
+from mpsn.experiments import _one_by_one as one_by_one
 from mpsn.experiments import _tu_training as tu_training
-from mpsn.experiments import reproduce
+from mpsn.experiments import report, reproduce
 from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._experiment import Resources
+from mpsn.experiments._report import sections
 from mpsn.experiments._rows import find, rows
 from mpsn.nn.models import (
     CIN,
@@ -105,7 +108,40 @@ def test_runs_in_another_precision_are_recorded_apart(tmp_path):
     )
     assert first[0].job == again[0].job != second[0].job
     assert second[0].job.config.training.precision == "bf16"
-    assert len(list(tmp_path.glob("flow-quick/*/*.json"))) == 2
+    assert len(list(tmp_path.glob("flow-quick/*/*.json"))) == 1
+    assert len(list(tmp_path.glob("flow-bf16-quick/*/*.json"))) == 1
+    plain, half = sections(tmp_path)
+    assert (plain.precision, half.precision) == ("float32", "bf16")
+    page = report(tmp_path)
+    assert "Synthetic flows (bf16, quick)" in page
+    assert "mpsn reproduce flow --model mpsn-tanh --seeds 1 --quick --precision bf16" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "said"),
+    [
+        ("sr", "bf16", "Expected no precision for sr"),
+        ("flow", "half", "Expected precision float32"),
+    ],
+)
+def test_precisions_that_do_not_apply_are_refused(tmp_path, name, precision, said):
+    with pytest.raises(MPSNError, match=said):
+        reproduce(name, precision=precision, out=tmp_path)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_products_are_rounded_as_long_as_training_lasts(name, monkeypatch):
+    """Backward passes, too; on a GPU, which is not needed to see it."""
+    entered, (train, model) = [], NETWORKS[name]
+
+    def product(precision, device):
+        entered.append(precision)
+        return nullcontext()
+
+    for module in (tu_training, graph_training, flow_training, one_by_one):
+        monkeypatch.setattr(module, "products", product)
+    train("tf32", 1, model)
+    assert set(entered) == {"tf32"}
 
 
 def test_tf32_is_float32_on_a_cpu():

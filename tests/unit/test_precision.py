@@ -1,5 +1,7 @@
 """Half precision by autocast: outputs and gradients of every layer, model and readout."""
 
+from contextlib import nullcontext
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from mpsn import nn
 from mpsn.complexes import incidence
 from mpsn.complexes._sparse import SparseRows
 from mpsn.errors import MPSNError
-from mpsn.estimators import CellClassifier, SimplicialClassifier, load
+from mpsn.estimators import CellClassifier, SimplicialClassifier, _trainer, load
 from mpsn.nn import models
 from mpsn.training._device import computing, products
 
@@ -155,6 +157,15 @@ def test_estimators_in_half_precision(tmp_path):
     cells.fit(graphs[1], np.arange(12) % 2)
     with pytest.raises(MPSNError, match="Expected precision float32, tf32 or bf16, got 'fp8'"):
         model.set_params(precision="fp8").fit(graphs, y)
+
+
+def test_estimators_round_products_as_long_as_they_train(monkeypatch):
+    entered = []
+    monkeypatch.setattr(_trainer, "products", lambda *of: entered.append(of[0]) or nullcontext())
+    graphs = [nx.path_graph(4), nx.complete_graph(4)] * 4
+    options = {"epochs": 1, "members": 1, "kernel": False, "precision": "tf32"}
+    SimplicialClassifier(hidden=4, **options).fit(graphs, [0, 1] * 4)
+    assert entered == ["tf32"]
 
 
 def test_products_of_threads_that_overlap():

@@ -36,16 +36,16 @@ def test_tables_in_the_docs_follow_from_the_records(name):
     assert experiment.table(records).markdown() in (ROOT / "docs" / "results.md").read_text()
 
 
-def recorded(name, folder="results"):
+def recorded(name, kind=""):
     """Return an experiment and its records."""
     experiment = find(name)
-    store = Store(ROOT / folder / name, experiment.config, experiment.check)
+    store = Store(ROOT / "results" / (name + kind), experiment.config, experiment.check)
     return experiment, store.newest()[0]
 
 
-def cells(name, folder="results"):
+def cells(name, kind=""):
     """Return the cells of a table by group, row and column."""
-    experiment, records = recorded(name, folder)
+    experiment, records = recorded(name, kind)
     table = experiment.table(records)
     return {
         (row[0] if table.grouped else "", row[int(table.grouped)], column): cell
@@ -82,9 +82,7 @@ def test_the_tables_in_the_readme_follow_from_the_records():
 
 
 def test_the_table_of_precisions_follows_from_the_records():
-    found = [
-        cells(name, folder) for name in ("flow", "ocean") for folder in ("results", "results/bf16")
-    ]
+    found = [cells(name, kind) for name in ("flow", "ocean") for kind in ("", "-bf16")]
     models = [row for _, row, column in found[0] if column == "runs"]
     lines = [[row, *(of.get(("", row, "test"), "") for of in found)] for row in models]
     sets = ("synthetic flows", "ocean drifters")
@@ -92,7 +90,7 @@ def test_the_table_of_precisions_follows_from_the_records():
     table = Table("Test accuracy by precision", columns, lines)
     assert table.markdown() in (ROOT / "docs" / "results.md").read_text()
     for name in ("flow", "ocean"):
-        for record in recorded(name, "results/bf16")[1]:
+        for record in recorded(name, "-bf16")[1]:
             assert record.job.config.training.precision == "bf16"
 
 

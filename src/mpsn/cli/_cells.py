@@ -55,7 +55,8 @@ Patience = Annotated[
 Precision = Annotated[
     str | None,
     typer.Option(
-        help="Of forward passes: float32, the default; bf16, in less memory; or, on a GPU, tf32.",
+        help="Precision of the network: float32, the default; bf16, in less memory; or tf32, on a "
+        "GPU.",
     ),
 ]
 

@@ -36,8 +36,8 @@ Precision = Annotated[
     Literal["float32", "tf32", "bf16"] | None,
     typer.Option(
         metavar="float32|tf32|bf16",
-        help="Of forward passes of networks, recorded apart: bf16 for less time and memory on a "
-        "GPU. Defaults to that of the settings, float32.",
+        help="Precision of the networks; bf16 and, on a GPU, tf32 have records of their own. "
+        "Defaults to that of the settings, float32.",
     ),
 ]
 Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]

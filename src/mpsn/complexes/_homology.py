@@ -192,9 +192,9 @@ def _project(A: Tensor, x: Tensor, tolerance: float = 1e-13) -> Tensor:
 def harmonic_basis(K: "Complex", k: int) -> Tensor:
     """Return an orthonormal basis of the harmonic k-cochains, (n_k, b_k) float64.
 
-    Small complexes, and larger ones with many holes, use the eigenvectors of a dense matrix; others
-    the harmonic parts of b_k random cochains (fixed seed), which span the space with probability
-    one.
+    Complexes of up to 500 cells, or 3000 with many holes, use the eigenvectors of a dense matrix;
+    others the harmonic parts of b_k random cochains (fixed seed), which span the space with
+    probability one.
 
     Example:
         >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2], [0, 2]])

@@ -50,7 +50,7 @@ class CellClassifier(ClassifierMixin, CellModel):
         validation: Fraction of the known cells held out for that; with fewer than 20, none are.
         class_weight: Weights of the classes: ``"balanced"``, a dictionary, or None for none.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        precision: Of forward passes; see :class:`SimplicialClassifier`.
+        precision: Precision of the network; see :class:`SimplicialClassifier`.
         random_state: Seed of all random numbers.
         verbose: Whether to show a progress bar.
 

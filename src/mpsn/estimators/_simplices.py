@@ -71,7 +71,7 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         patience: Number of epochs without a better validation loss after which training stops.
         validation: Fraction of the candidates held out for that; with fewer than 20, none are.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        precision: Of forward passes; see :class:`SimplicialClassifier`.
+        precision: Precision of the network; see :class:`SimplicialClassifier`.
         random_state: Seed of all random numbers.
         verbose: Whether to show a progress bar.
 

@@ -67,9 +67,9 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         validation: Fraction of the graphs held out for that; with fewer than 20, none are.
         class_weight: Weights of the classes: ``"balanced"``, a dictionary, or None for none.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        precision: Of forward passes: ``"float32"``; ``"bf16"``, autocast to bfloat16, in less
-            memory on a GPU; or ``"tf32"``, matrix products of rounded factors on a GPU. Weights,
-            sums and explanations are always in single precision.
+        precision: Precision of the network: ``"float32"``; ``"bf16"``, autocast to bfloat16 in
+            forward passes, in less memory on a GPU; or ``"tf32"``, matrix products of rounded
+            factors on a GPU. Weights, sums and explanations are always in single precision.
         random_state: Seed of all random numbers.
         verbose: Whether to show a progress bar.
 

@@ -43,7 +43,7 @@ class Training:
     halve_every: int = 20
     """Number of epochs after which the learning rate is halved, again and again."""
     precision: Precision = field(default="float32", metadata=LATER)
-    """Of forward passes: float32, tf32 on a GPU, or bf16."""
+    """Precision of the network: float32, bf16 or, on a GPU, tf32."""
 
     def __post_init__(self) -> None:
         check_precision(self.precision)

@@ -55,7 +55,7 @@ class Training:
     average: float = 0.0
     """Decay, per step, of the moving average of the weights that is evaluated; 0 for none."""
     precision: Precision = field(default="float32", metadata=LATER)
-    """Of forward passes: float32, tf32 on a GPU, or bf16."""
+    """Precision of the network: float32, bf16 or, on a GPU, tf32."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "warmup"):

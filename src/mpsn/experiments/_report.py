@@ -4,7 +4,7 @@ import base64
 import io
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from mpsn._io import atomic_write, check_writable
 from mpsn.errors import FileError
@@ -12,28 +12,36 @@ from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._experiment import Experiment, Record
 from mpsn.experiments._rows import find
 from mpsn.experiments._rows import rows as rows_of
-from mpsn.experiments._store import Store
+from mpsn.experiments._store import Store, folder_name
 from mpsn.training._config import plain
+from mpsn.training._device import Precision
 
 NAMED = 5  # records that cannot be read, each with the reason; the others are counted
 
 
 class Section(NamedTuple):
-    """The records of an experiment, or of its small version, and what is left out."""
+    """The records of an experiment in a precision, or of its small version; what is left out."""
 
     name: str
     experiment: Experiment
     records: list[Record]
     left_out: list[str]
+    precision: str
+    quick: bool
 
 
 def sections(runs: Path) -> list[Section]:
     """Return what is in a folder, by experiment; records that cannot be read are named."""
     found, bad = [], []
-    names = {section: name for name in CATALOG for section in (name, f"{name}-quick")}
+    names = {
+        folder_name(name, precision, quick): (name, precision, quick)
+        for name, entry in CATALOG.items()
+        for precision in (get_args(Precision) if entry.has_precision else ["float32"])
+        for quick in (False, True)
+    }
     if runs.name in names and not any((runs / section).is_dir() for section in names):
         runs, names = runs.parent, {runs.name: names[runs.name]}  # what `mpsn reproduce` prints
-    for section, name in names.items():
+    for section, (name, precision, quick) in names.items():
         if not (runs / section).is_dir():
             continue
         experiment = find(name)
@@ -48,7 +56,7 @@ def sections(runs: Path) -> list[Section]:
             )
         bad += refused
         if records:
-            found.append(Section(section, experiment, records, notes))
+            found.append(Section(section, experiment, records, notes, precision, quick))
     if not found:
         what = "a folder without runs" if runs.is_dir() else "no folder"
         raise FileError(
@@ -88,7 +96,8 @@ def write_report(runs: Path, page: Path) -> list[str]:
 
 
 def _section(section: Section) -> dict[str, Any]:
-    name, experiment, records, left_out = section
+    name, experiment, records, left_out, precision, quick = section
+    version = [precision] * (precision != "float32") + ["quick"] * quick
     table = experiment.table(records)
     places: dict[str, float] = {}
     configs = {}
@@ -101,7 +110,7 @@ def _section(section: Section) -> dict[str, Any]:
         configs[record.job.row] = "\n".join(lines)
     return {
         "name": name,
-        "title": table.title,
+        "title": table.title + (f" ({', '.join(version)})" if version else ""),
         "groups": table.groups(),
         "notes": [*table.remarks, *left_out],
         "commands": _commands(section),
@@ -115,8 +124,7 @@ def _section(section: Section) -> dict[str, Any]:
 
 def _commands(section: Section) -> list[str]:
     """Return commands that give the records: one for the GPU, one for the CPU."""
-    name, experiment, records, _ = section
-    quick = name != experiment.name
+    _, experiment, records, _, precision, quick = section
     usual = 2 if quick else experiment.seeds
     models: dict[bool, set[str]] = {}
     seeds = 0
@@ -136,6 +144,7 @@ def _commands(section: Section) -> list[str]:
             + [f"--seeds {seeds}"] * (seeds != usual)
             + ["--quick"] * quick
             + ["--device cuda"] * gpu
+            + [f"--precision {precision}"] * (precision != "float32")
             + ["--data DIR"] * CATALOG[experiment.name].reads_data
             + ["--out RUNS"]
         )

@@ -1,17 +1,19 @@
 """From a name to a table: load the configs, run what is left, draw."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mpsn._io import save_figure
-from mpsn.errors import FileError, MissingPackageError
+from mpsn.errors import FileError, MissingPackageError, MPSNError
+from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._engine import LOCAL, Engine, run
 from mpsn.experiments._experiment import DataSets, Record
 from mpsn.experiments._rows import find, rows
+from mpsn.experiments._store import folder_name
 from mpsn.experiments._table import Table
 from mpsn.training._config import override
-from mpsn.training._device import Precision
+from mpsn.training._device import Precision, check_precision
 from mpsn.training._distributed import rank
 
 
@@ -57,7 +59,8 @@ def reproduce(
         quick: Whether to run a small version.
         out: Folder of the records.
         device: Device to compute on.
-        precision: Of forward passes, for networks whose settings have one. Defaults to theirs.
+        precision: Precision of the networks: ``"float32"``, ``"bf16"`` or, on a GPU, ``"tf32"``.
+            Defaults to that of the settings, float32. Others have a folder of records of their own.
         data: The user's folder of data sets.
         engine: Where jobs run. Defaults to one after another in this process.
     """
@@ -69,10 +72,15 @@ def reproduce(
     if quick:
         configs = {row: config.quick() for row, config in configs.items()}
     if precision is not None:
+        check_precision(precision)
+        if not CATALOG[name].has_precision:
+            raise MPSNError(
+                f"Expected no precision for {name}, whose settings have none, got {precision!r}."
+            )
         configs = {row: override(config, "precision", precision) for row, config in configs.items()}
     if seeds is None:
         seeds = 2 if quick else experiment.seeds
-    folder = Path(out) / (f"{name}-quick" if quick else name)
+    folder = Path(out) / folder_name(name, precision, quick)
     data_sets = DataSets(experiment, None if data is None else Path(data))
     records, missing = run(
         experiment,
@@ -85,6 +93,8 @@ def reproduce(
         engine=engine,
     )
     table, figures = experiment.table(records), []
+    if precision not in (None, "float32"):
+        table = replace(table, title=f"{table.title} ({precision})")
     try:
         if rank() == 0:
             figures = draw(records, data_sets, folder / "figures")

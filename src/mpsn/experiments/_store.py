@@ -2,8 +2,9 @@
 
 A job of row ``sin`` is at ``OUT/sr/sin-<digest of its config>/<data>-<digest of its runs>.json``.
 A changed config is another folder, so its records never mix with old ones; small versions
-(``--quick``) are under ``OUT/sr-quick``. Only records are stored: what is left to do, the tables
-and the figures all follow from them.
+(``--quick``) are under ``OUT/sr-quick``, and runs with ``--precision bf16`` under
+``OUT/flow-bf16``. Only records are stored: what is left to do, the tables and the figures all
+follow from them.
 """
 
 import hashlib
@@ -24,6 +25,18 @@ from mpsn.training._config import build, digest
 FORMAT = 1
 MOST_BYTES = 1 << 24  # of a record; the largest in results/ has 100 kB
 LARGEST = 1e15  # number in a record
+
+
+def folder_name(experiment: str, precision: str | None = None, quick: bool = False) -> str:
+    """Return the name of the folder of an experiment's records.
+
+    Example:
+        >>> from mpsn.experiments._store import folder_name
+        >>> folder_name("flow"), folder_name("flow", "bf16", quick=True)
+        ('flow', 'flow-bf16-quick')
+    """
+    other = [precision] if precision not in (None, "float32") else []
+    return "-".join([experiment, *map(str, other), *["quick"] * quick])
 
 
 class Found(NamedTuple):

@@ -43,8 +43,8 @@ def plus_minus(
     """Return a figure ± its spread, or the figure alone if that is not a number.
 
     Example:
-        >>> plus_minus(71.84, 6.1), plus_minus(2, 0.5, sign="+"), plus_minus(2 / 3)
-        ('71.8 ± 6.1', '+2.0 ± 0.5', '0.7')
+        >>> plus_minus(71.84, 6.1), plus_minus(2, 0.5, sign="+"), plus_minus(-0.04, sign="+")
+        ('71.8 ± 6.1', '+2.0 ± 0.5', '+0.0')
     """
     text = f"{value:{sign}z.{digits}f}"  # z: no minus before 0.0
     shown = text if isnan(spread) else f"{text} ± {spread:.{digits}f}"

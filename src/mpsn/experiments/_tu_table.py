@@ -221,7 +221,7 @@ def _notes(every: Sequence[Row], best: dict[tuple[str, str], Row]) -> Iterator[s
             off = sin.paper.mean - mean
             verdict = "within" if abs(off) <= std else "not within"
             yield (
-                f"{dataset}: SIN is {off:+.1f} from the paper's {mean} ± {std}, {verdict} one "
+                f"{dataset}: SIN is {off:+z.1f} from the paper's {mean} ± {std}, {verdict} one "
                 f"standard deviation."
             )
         if sin and gin and (apart := at_the_end(sin.runs).minus(at_the_end(gin.runs))):

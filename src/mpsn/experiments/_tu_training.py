@@ -53,7 +53,7 @@ class Settings:
     decay: float = 0.5
     """Factor by which it drops."""
     precision: Precision = field(default="float32", metadata=LATER)
-    """Of forward passes: float32, tf32 on a GPU, or bf16."""
+    """Precision of the network: float32, bf16 or, on a GPU, tf32."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "decay_every"):

@@ -105,7 +105,7 @@ def plain(config: Any) -> dict[str, Any]:
 
 
 def override(config: T, name: str, value: Any) -> T:
-    """Return settings in which all parts that have a setting of a name, have this value for it.
+    """Return settings with one of them, given by name, replaced in every part that has it.
 
     Example:
         >>> from dataclasses import dataclass

@@ -61,7 +61,8 @@ def computing(precision: Precision, device: torch.device) -> Iterator[None]:
 def products(precision: Precision, device: torch.device) -> Iterator[None]:
     """With ``"tf32"``, round the factors of matrix products on a GPU inside the block.
 
-    Blocks of several threads may overlap: the last one to end restores what was set before.
+    It holds for all threads of the process. Their blocks may overlap: the last one to end restores
+    what was set before.
     """
     if precision != "tf32" or device.type != "cuda":
         yield
