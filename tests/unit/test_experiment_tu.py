@@ -215,15 +215,14 @@ def test_threads_do_not_matter(data):
     assert found[1:] == found[:1] * 2
 
 
-def test_jobs_lose_little_when_killed():
-    """Ten folds of a small set are one job, of a Reddit set two; records of all ten serve both."""
+def test_records_of_some_folds_serve_a_job_of_all():
     ten = replace(SMALL, folds=10)
-    halves = EXPERIMENT.jobs("row", ten, (0,))
-    assert [job.folds for job in halves] == [(0, 1, 2, 3, 4), (5, 6, 7, 8, 9)]
-    assert len(EXPERIMENT.jobs("row", replace(ten, dataset="NCI1"), (0,))) == 1
-    assert all(remaining(job, [record("row", ten, made(range(10)))]) is None for job in halves)
-    first = record("row", ten, made(range(5)))
-    assert [remaining(job, [first]) for job in halves] == [None, halves[1]]
+    (job,) = EXPERIMENT.jobs("row", ten, (0,))
+    assert job.folds == tuple(range(10))
+    halves = [record("row", ten, made(folds)) for folds in (range(5), range(5, 10))]
+    assert remaining(job, halves) is None
+    assert remaining(job, halves[:1]) == job
+    assert len(EXPERIMENT.jobs("row", ten, (0, 1))) == 2  # SIN has one for each seed
 
 
 def test_an_unfinished_seed_waits():

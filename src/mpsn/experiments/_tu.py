@@ -128,16 +128,14 @@ def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
     """Return the jobs of a row: networks of all folds in one pass, kernels one per fold.
 
     SIN has one job per seed, as memory grows with the number of networks; GIN has one for all
-    seeds. Other networks are trained alone, so it is one job per fold. On the Reddit sets, where a
-    pass takes minutes, it is two jobs, so that a killed run loses less. Only SIN, GIN and the
+    seeds. Other networks are trained alone, so it is one job per fold. Only SIN, GIN and the
     structure-agnostic baseline have several seeds; in kernels nothing is random.
     """
     side_by_side = config.model in ("sin", "gin", "agnostic")
     passes = [seeds[:1]]
     if side_by_side:
         passes = [(seed,) for seed in seeds] if config.model == "sin" else [seeds]
-    most = 1 if not side_by_side else FOLDS // 2 if config.dataset.startswith("REDDIT") else FOLDS
-    folds = range(config.folds)
+    most, folds = FOLDS if side_by_side else 1, range(config.folds)
     parts = [tuple(folds[at : at + most]) for at in range(0, len(folds), most)]
     return [Job(row, config, config.dataset, some, part) for some in passes for part in parts]
 
