@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
 
 PRIME = 2**31 - 1
-DENSE = (500, 3000)  # cells up to which a dense Laplacian is faster: with few holes, with many
+# Cells up to which a dense Laplacian is faster: with few holes, with more than one for 20 cells.
+DENSE = (500, 3000)
 
 
 class HodgeParts(NamedTuple):

@@ -35,8 +35,8 @@ def folder_name(experiment: str, precision: str | None = None, quick: bool = Fal
         >>> folder_name("flow"), folder_name("flow", "bf16", quick=True)
         ('flow', 'flow-bf16-quick')
     """
-    other = [precision] if precision not in (None, "float32") else []
-    return "-".join([experiment, *map(str, other), *["quick"] * quick])
+    other = [precision] if precision and precision != "float32" else []
+    return "-".join([experiment, *other, *["quick"] * quick])
 
 
 class Found(NamedTuple):

@@ -135,8 +135,8 @@ def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
     passes = [seeds[:1]]
     if side_by_side:
         passes = [(seed,) for seed in seeds] if config.model == "sin" else [seeds]
-    most, folds = FOLDS if side_by_side else 1, range(config.folds)
-    parts = [tuple(folds[at : at + most]) for at in range(0, len(folds), most)]
+    folds = tuple(range(config.folds))
+    parts = [folds] if side_by_side else [(fold,) for fold in folds]
     return [Job(row, config, config.dataset, some, part) for some in passes for part in parts]
 
 

@@ -264,7 +264,8 @@ class _Pass:
     def train(self, epochs: int, tick: Callable[[int], object]) -> list[Trained]:
         """Train up to so many epochs in all, and return the models with their curves."""
         sizes = [[len(s.train), len(s.train), len(s.val), len(s.test)] for s in self.splits]
-        many, device = torch.tensor(sizes, dtype=torch.float64).T, self.right.device  # (4, M)
+        many = torch.tensor(sizes, dtype=torch.float64).T  # (4, M)
+        device = self.right.device
 
         def batches(epoch: int) -> Iterator[tuple[Tensor, Rows]]:
             return ((index, next(self.next_rows)) for index in self.batches[epoch].to(device))
