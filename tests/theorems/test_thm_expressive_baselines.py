@@ -166,13 +166,16 @@ def test_substructures_are_those_of_networkx(drawn):
 def test_neighborhoods_of_edges_are_induced_subgraphs(drawn):
     graph, _ = drawn
     near = Neighborhoods.of(mpsn.clique_complex(graph))
-    pairs = list(zip(near.center.tolist(), near.member.tolist(), strict=True))
+    center = repeat(near.sum.ptr, len(near.member))
+    assert torch.equal(near.sum.index, torch.arange(len(center)))
+    pairs = list(zip(center.tolist(), near.member.tolist(), strict=True))
     around = {p: {p, *graph[p]} for p in graph}
     assert pairs == sorted((p, w) for p in graph for w in around[p])
     rows = [(p, q, w) for p, q in pairs for w in sorted(around[p] | around[q])]
+    one = torch.eye(len(pairs) + 1, dtype=torch.float64)[:, :-1]  # the last row is 0
     where = {pair: i for i, pair in enumerate(pairs)}
-    assert near.sent.tolist() == [where.get((p, w), -1) for p, _, w in rows]
-    assert near.received.tolist() == [where.get((q, w), -1) for _, q, w in rows]
+    assert torch.equal(near.sent @ one[:-1], one[[where.get((p, w), -1) for p, _, w in rows]])
+    assert torch.equal(near.received @ one[:-1], one[[where.get((q, w), -1) for _, q, w in rows]])
     assert near.marks.tolist() == [[w == p, w == q] for p, q, w in rows]
     ends = torch.stack([repeat(near.graph.ptr, len(near.graph.index)), near.graph.index])
     edge_index = ends[:, ends[0] != ends[1]]

@@ -32,7 +32,7 @@ from mpsn.training._distributed import all_sum, own_part, world_size
 from mpsn.training._loop import fit
 
 SLACK = 64  # rows of padding at least, so that simplices of padding are spread out
-SHAPES = 32  # different shapes to capture; fewer waste padding, more take time to capture
+SHAPES = 16  # different shapes to capture; fewer waste padding, more take time to capture
 
 Rows = tuple[int, ...]
 Curves = dict[str, list[float]]

@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -24,12 +24,17 @@ class Capture:
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
             self._pool = torch.cuda.graph_pool_handle()
 
-    def stream(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def stream(self) -> Iterator[None]:
         """Return a context for all calls, and for all that happens between them."""
         if not self.enabled:
-            return nullcontext()
-        self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
-        return torch.cuda.stream(self._stream)
+            yield
+            return
+        outside = torch.cuda.current_stream(self._stream.device)
+        self._stream.wait_stream(outside)
+        with torch.cuda.stream(self._stream):
+            yield
+        outside.wait_stream(self._stream)
 
     def __call__(self, function: Callable[..., T], *key: Hashable) -> T:
         """Return ``function(*key)``; there is one graph for each function and key."""

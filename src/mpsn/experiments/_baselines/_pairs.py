@@ -77,14 +77,15 @@ class Pairs:
         for rows, at, many, n in self._blocks:
             each = [
                 h.new_zeros(many * n * n, h.shape[1])
-                .index_copy(0, at, h[rows])
+                .index_copy(0, at, h.index_select(0, rows))
                 .view(many, n, n, h.shape[1])
                 .movedim(3, 1)
                 for h in (left, right)
             ]
-            found.append((each[0] @ each[1]).movedim(1, 3).flatten(0, 2)[at])
+            product = (each[0] @ each[1]).movedim(1, 3).flatten(0, 2)
+            found.append(product.index_select(0, at))
         order = torch.cat([rows for rows, *_ in self._blocks]).argsort()
-        return torch.cat(found)[order]
+        return torch.cat(found).index_select(0, order)
 
 
 # From the widths of a layer and the settings of the network to a module that maps features (P, F)
@@ -138,7 +139,7 @@ class PairNetwork(Model):
             h = layer(h, pairs)
             outs.append(h)
         h = torch.cat(outs, dim=-1) if self.config.jump else h
-        same = pairs.sum @ h[pairs.same]  # (C, F)
+        same = pairs.sum @ h.index_select(0, pairs.same)  # (C, F)
         other = pairs.sum @ (pairs.rows @ h) - same
         if self.config.readout == "mean":
             n = pairs.sizes[:, None]

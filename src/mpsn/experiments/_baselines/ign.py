@@ -47,12 +47,14 @@ class EquivariantLinear(torch.nn.Module):
         """Return features of all pairs."""
         graph = pairs.batch
         n = pairs.sizes[graph, None]
-        diagonal, rows, columns = X[pairs.same], pairs.rows @ X / n, pairs.columns @ X / n
+        diagonal = X.index_select(0, pairs.same)
+        rows, columns = pairs.rows @ X / n, pairs.columns @ X / n
         three = torch.cat([diagonal, rows, columns], dim=-1)
-        means = [(pairs.sum @ h)[graph] / n for h in (diagonal, rows)]
+        means = [(pairs.sum @ h).index_select(0, graph) / n for h in (diagonal, rows)]
         five = torch.cat([three, *means], dim=-1)
-        out = self.pairs(torch.cat([X, X[pairs.turned]], dim=-1))
-        out = out + self.rows(five)[pairs.first] + self.columns(three)[pairs.second]
+        out = self.pairs(torch.cat([X, X.index_select(0, pairs.turned)], dim=-1))
+        out = out + self.rows(five).index_select(0, pairs.first)
+        out = out + self.columns(three).index_select(0, pairs.second)
         return out.index_add(0, pairs.same, self.diagonal(five))  # type: ignore[no-any-return]
 
 

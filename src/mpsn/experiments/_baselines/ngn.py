@@ -23,19 +23,19 @@ class Neighborhoods(NamedTuple):
     itself, is the graph on the neighborhoods of both ends.
 
     Attributes:
-        center: The vertex p of each row (p, w), for w in the neighborhood of p.
-        member: Its vertex w.
-        sent: For each row (p, q, w), w in the neighborhood of the edge, the row (p, w), or -1.
-        received: The row (q, w), or -1.
+        member: The vertex w of each row (p, w), for w in the neighborhood of p.
+        sum: Adds up the rows (p, w) of each vertex p.
+        sent: Takes the row (p, w) for each row (p, q, w), w in the neighborhood of the edge, or 0.
+        received: Takes the row (q, w), or 0.
         marks: Whether w is p, and whether it is q.
         graph: The normalized adjacency matrix of GCN between the rows (p, q, w), with loops, where
             those of a neighborhood of an edge are joined as its vertices are.
     """
 
-    center: Tensor
     member: Tensor
-    sent: Tensor
-    received: Tensor
+    sum: SparseRows
+    sent: SparseRows
+    received: SparseRows
     marks: Tensor
     graph: SparseRows
 
@@ -48,7 +48,8 @@ class Neighborhoods(NamedTuple):
         keys = (pairs[0] * n + pairs[1]).sort().values
         center, member = keys // max(n, 1), keys % max(n, 1)
         degree = torch.bincount(center, minlength=n)
-        ptr = degree.cumsum(0) - degree
+        offsets = torch.nn.functional.pad(degree.cumsum(0), (1, 0))
+        ptr = offsets[:-1]
         edge = torch.arange(len(keys), device=K.device)
         rows = []
         for end in (center, member):
@@ -58,8 +59,7 @@ class Neighborhoods(NamedTuple):
         e, w = in_edge // max(n, 1), in_edge % max(n, 1)
         p, q = center[e], member[e]
         owner, at = ranges(ptr[w], degree[w])
-        target = _position(in_edge, e[owner] * n + member[at])
-        inside = target >= 0
+        target, inside = _find(in_edge, e[owner] * n + member[at])
         degree = torch.bincount(owner[inside], minlength=len(w))
         scale = degree.double().rsqrt()
         graph = SparseRows(
@@ -69,10 +69,10 @@ class Neighborhoods(NamedTuple):
             (scale[owner] * scale[target])[inside],
         )
         return cls(
-            center,
             member,
-            _position(keys, p * n + w),
-            _position(keys, q * n + w),
+            SparseRows(edge, offsets, len(edge)),
+            _rows(keys, p * n + w),
+            _rows(keys, q * n + w),
             torch.stack([w == p, w == q], dim=1),
             graph.pair(graph),
         )
@@ -90,13 +90,10 @@ class Layer(torch.nn.Module):
 
     def forward(self, h: Tensor, near: Neighborhoods) -> Tensor:
         """Return features of the rows (p, w)."""
-        sent = torch.where((near.sent >= 0)[:, None], h[near.sent], 0)
-        rows = torch.cat([sent, near.marks.to(h.dtype)], dim=1)
+        rows = torch.cat([near.sent @ h, near.marks.to(h.dtype)], dim=1)
         rows = near.graph @ self.first.lin(rows) + self.first.bias
         rows = near.graph @ self.second.lin(self.act(rows)) + self.second.bias
-        kept = near.received >= 0
-        out = rows.new_zeros((len(h), rows.shape[1]))
-        return self.act(self.norm(out.index_add(0, near.received[kept], rows[kept])))
+        return self.act(self.norm(near.received.T @ rows))
 
 
 class NGN(Model):
@@ -141,12 +138,17 @@ class NGN(Model):
             h = layer(h, near)
             outs.append(h)
         h = torch.cat(outs, dim=1) if self.config.jump else h
-        total = h.new_zeros((len(x), h.shape[1])).index_add(0, near.center, h)
-        out: Tensor = self.readout(K, [total])
+        out: Tensor = self.readout(K, [near.sum @ h])
         return out
 
 
-def _position(keys: Tensor, wanted: Tensor) -> Tensor:
-    """Return where the wanted numbers are among ascending keys, or -1."""
+def _find(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """Return where the wanted numbers would be among ascending keys, and whether they are there."""
     at = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
-    return torch.where(keys[at] == wanted, at, -1)
+    return at, keys[at] == wanted
+
+
+def _rows(keys: Tensor, wanted: Tensor) -> SparseRows:
+    """Return the matrix that takes the row of each wanted key, or 0 where there is none."""
+    at, there = _find(keys, wanted)
+    return SparseRows(at[there], torch.nn.functional.pad(there.cumsum(0), (1, 0)), len(keys))
