@@ -46,6 +46,14 @@ def test_sums_round_once(dtype, columns):
     assert torch.equal(got, A @ h.cuda())
 
 
+def test_what_follows_waits_for_the_stream_of_captures():
+    done, capture = torch.zeros(1, device="cuda"), Capture(torch.device("cuda"))
+    with capture.stream():
+        torch.cuda._sleep(10**9)  # cycles
+        done.fill_(1)
+    assert done.item() == 1
+
+
 def test_sums_inside_a_graph():
     """Where it cannot be asked how long rows are, long ones are summed in single precision too."""
     sizes = torch.tensor([5000, 0, 3, 300])

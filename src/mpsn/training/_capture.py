@@ -32,9 +32,11 @@ class Capture:
             return
         outside = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(outside)
-        with torch.cuda.stream(self._stream):
-            yield
-        outside.wait_stream(self._stream)
+        try:
+            with torch.cuda.stream(self._stream):
+                yield
+        finally:
+            outside.wait_stream(self._stream)
 
     def __call__(self, function: Callable[..., T], *key: Hashable) -> T:
         """Return ``function(*key)``; there is one graph for each function and key."""
