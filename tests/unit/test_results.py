@@ -94,6 +94,22 @@ def test_the_table_of_precisions_follows_from_the_records():
             assert record.job.config.training.precision == "bf16"
 
 
+def test_the_table_of_sin_by_precision_follows_from_the_records():
+    found, protocols = [cells("tu"), cells("tu", "-tf32")], ("paper's protocol", "honest")
+    sets = list(dict.fromkeys(group for group, _, _ in found[1]))
+    lines = [
+        [name, *(of[name, "SIN", column] for column in protocols for of in found)] for name in sets
+    ]
+    columns = [
+        "set",
+        *(f"{column}, {kind}" for column in protocols for kind in ("float32", "TF32")),
+    ]
+    table = Table("SIN by precision", columns, lines)
+    assert table.markdown() in (ROOT / "docs" / "results.md").read_text()
+    for record in recorded("tu", "-tf32")[1]:
+        assert record.job.config.train.precision == "tf32"
+
+
 @pytest.mark.parametrize("name", [name for name in CATALOG if name != "zinc"])
 def test_pictures_of_the_report_have_captions(name):
     experiment, records = recorded(name)

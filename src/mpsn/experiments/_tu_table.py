@@ -303,8 +303,9 @@ def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
             row = best.get((dataset, model))
             if row is None:
                 continue
-            curves = stack(row.runs, "test")[0]  # (folds, epochs) of the first seed
-            mean, std, epochs = curves.mean(0), curves.std(0), np.arange(1, curves.shape[1] + 1)
+            curves = stack(row.runs, "test")  # (seeds, folds, epochs)
+            mean, std = curves.mean((0, 1)), curves.std(1).mean(0)
+            epochs = np.arange(1, len(mean) + 1)
             lines[MODELS[model]] = ax.plot(epochs, mean, lw=1, color=_color(model))[0]
             if model in ("sin", "gin"):
                 ax.fill_between(
@@ -315,8 +316,9 @@ def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
     figure.legend(
         lines.values(), lines, loc="outside upper center", ncols=min(9, len(lines)), frameon=False
     )
-    figure.supylabel("test accuracy, mean over folds")
+    figure.supylabel("test accuracy, mean over folds and seeds")
     figure.set_label(
-        "Test accuracy by epoch, mean over folds; of SIN and GIN also the standard deviation."
+        "Test accuracy by epoch, mean over folds and seeds; of SIN and GIN also the standard "
+        "deviation over folds."
     )
     return figure
