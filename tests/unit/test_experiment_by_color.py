@@ -11,12 +11,14 @@ import mpsn
 from mpsn import MPSNError
 from mpsn.datasets import strongly_regular
 from mpsn.experiments._by_color import ColorClasses
-from mpsn.experiments._double_elu import DoubleELU, with_double_elu
+from mpsn.experiments._color_layer import ROWS, color_layer, elu
 from mpsn.nn.models import SIN, SINConfig
 from mpsn.testing import complexes
 
 OPTIONS = [
     {},
+    {"eps": 0.3, "train_eps": True},
+    {"norm": True},
     {"jump": True, "readout": "mean", "act": "tanh"},
     {"coface_message": False, "eps": 0.3, "readout_dims": (2, 0), "jump": True},
 ]
@@ -24,7 +26,7 @@ OPTIONS = [
 
 def both_ways(K, dtype=torch.float64, **options):
     torch.manual_seed(0)
-    model = SIN(SINConfig(max_dim=4, layers=4, hidden=8, **options)).to(dtype)
+    model = SIN(SINConfig(max_dim=4, layers=4, hidden=8, **options)).to(dtype).eval()
     values = [1.0, 2.0, -0.5, 3.0, 4.0]
     xs = [torch.full((n, 1), v, dtype=dtype) for n, v in zip(K.counts, values, strict=False)]
     return ColorClasses(K, 4).embed(model, values), model(K, xs).detach()
@@ -49,6 +51,15 @@ def test_equal_on_strongly_regular_graphs(dtype):
     assert torch.pdist(ours.double()).max() > 0.1  # it is not all one
 
 
+def test_layers_that_are_compiled():
+    assert color_layer(SIN(SINConfig()).double().convs[0]) is not None
+    assert color_layer(SIN(SINConfig()).convs[0]) is None
+    for options in ({"act": "tanh"}, {"norm": True}, {"coface_message": False}):
+        assert color_layer(SIN(SINConfig(**options)).double().convs[0]) is None
+    classes = ColorClasses(mpsn.clique_complexes(strongly_regular(25, 12, 5, 6), None).union, 4)
+    assert max(len(part.own) for part in classes.rounds[-1]) > ROWS  # several blocks above
+
+
 def test_depth_must_fit():
     classes = ColorClasses(mpsn.clique_complex(nx.path_graph(3)), 2)
     with pytest.raises(MPSNError, match=r"Expected a SIN of 2 layers .*, got SIN\(.*layers=5"):
@@ -59,20 +70,9 @@ def test_elu_in_double_precision():
     inf = torch.tensor([torch.inf, -torch.inf, 0.0, -1e308, 5e-324, -5e-324], dtype=torch.float64)
     small = -torch.logspace(-320, 3, 5000, dtype=torch.float64)
     x = torch.cat([inf, small, torch.linspace(-60, 5, 5000, dtype=torch.float64)])
-    torch.testing.assert_close(DoubleELU()(x.clone()), nnf.elu(x), rtol=5e-16, atol=0)
-    assert DoubleELU()(torch.tensor([torch.nan], dtype=torch.float64)).isnan()
-
-
-def test_double_elu_takes_the_place_of_torchs_only_in_a_copy():
-    model = SIN(SINConfig(layers=2, final_act=True)).double()
-    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
-    fast = with_double_elu(model)
-    values = [1.0, -2.0, 3.0]
-    kinds = [[type(m) for m in net.modules()] for net in (model, fast)]
-    assert kinds[0].count(torch.nn.ELU) == kinds[1].count(DoubleELU) > 20
-    assert DoubleELU not in kinds[0]
-    assert torch.nn.ELU not in kinds[1]
-    classes = ColorClasses(K, 2)
-    slow = classes.embed(model, values)
-    torch.testing.assert_close(classes.embed(fast, values), slow, rtol=1e-13, atol=0)
-    assert with_double_elu(single := SIN(SINConfig())) is single
+    expected = nnf.elu(x)
+    elu(x.numpy())
+    torch.testing.assert_close(x, expected, rtol=5e-16, atol=0)
+    nan = torch.tensor([torch.nan], dtype=torch.float64)
+    elu(nan.numpy())
+    assert nan.isnan()

@@ -198,3 +198,14 @@ def test_families_that_cannot_be_had(monkeypatch, tmp_path):
     quick = sr.jobs("sin", CONFIGS["sin"].quick(), (0,))
     assert [job.data for job in quick] == CONSTRUCTED
     assert len(sr.read(quick[0].data, Path("nowhere"))) == 2
+
+
+def test_close_pairs_are_counted_as_by_all_distances():
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(60, 16, generator=generator, dtype=torch.float64)
+    rows = torch.cat([rows, rows[:20], rows[:30] + 1e-3, rows[:1].expand(40, -1)])
+    for eps in (1e-6, 0.01, 5.0):
+        failed = torch.pdist(rows) <= eps
+        found = sr._close(rows, eps)
+        assert (found["pairs"], found["failed"]) == (len(failed), int(failed.sum()))
+        assert 0 < found["rate"] < 1

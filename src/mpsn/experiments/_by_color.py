@@ -1,6 +1,6 @@
 """SIN on classes of simplices that are indistinguishable to SWL, instead of on every simplex."""
 
-from itertools import pairwise
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -10,15 +10,14 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes._sparse import ranges, segment_sum
 from mpsn.errors import LayerError
+from mpsn.experiments._color_layer import color_layer
 from mpsn.nn.conv import CINConv
 from mpsn.nn.models import SIN
 from mpsn.wl import swl
 
-ROWS = 8192  # colors of one dimension computed at a time on a CPU, so that they stay in its cache
-
 
 class Part(NamedTuple):
-    """Some colors of dimension k and one round, and what they are made of.
+    """The colors of dimension k after one round, and what they are made of.
 
     Attributes:
         own: Their colors in the round before, (m,).
@@ -62,7 +61,7 @@ class ColorClasses:
         self.ids = [list(map(_by_appearance, colors)) for colors in swl(K, rounds=rounds).colors]
         self.rounds = [self._round(t) for t in range(rounds)]
 
-    def _round(self, t: int) -> list[list[Part]]:
+    def _round(self, t: int) -> list[Part]:
         K, before, after = self.K, self.ids[t], self.ids[t + 1]
         first = [_first(ids) for ids in after]  # a simplex of every color
         own = [ids[at] for ids, at in zip(before, first, strict=True)]
@@ -82,15 +81,7 @@ class ColorClasses:
                 place = found.to(torch.int8).argmax(dim=1, keepdim=True)
                 entries = (coface[:, None] * (k + 2) + (place + others) % (k + 2)).reshape(-1)
                 ptr = nnf.pad(sizes.cumsum(0) * (k + 1), (1, 0))
-            rows = ROWS if ptr.is_cpu else max(len(own[k]), 1)
-            ends = [*range(0, len(own[k]), rows), len(own[k])]
-            cuts = ptr[ends].tolist()
-            parts.append(
-                [
-                    Part(own[k][a:b], faces[k][a:b].reshape(-1), entries[c:d], ptr[a : b + 1] - c)
-                    for (a, b), (c, d) in zip(pairwise(ends), pairwise(cuts), strict=True)
-                ]
-            )
+            parts.append(Part(own[k], faces[k].reshape(-1), entries, ptr))
         return parts
 
     @torch.inference_mode()
@@ -117,7 +108,8 @@ class ColorClasses:
         layers = []
         for conv, step, ids in zip(model.convs, self.rounds, self.ids[1:], strict=True):
             assert isinstance(conv, CINConv)
-            hs = self._layer(conv, step, hs)
+            apply = color_layer(conv) or partial(_layer, conv)
+            hs = apply(step, hs)
             if model.config.jump or conv is model.convs[-1]:
                 layers.append([self._pool(k, hs, ids, model) for k in model.readout.dims])
         return model.readout.combine(
@@ -133,36 +125,31 @@ class ColorClasses:
             return total / ptr.diff().clamp(min=1)[:, None]
         return total
 
-    def _layer(self, conv: CINConv, parts: list[list[Part]], hs: list[Tensor]) -> list[Tensor]:
-        out = []
-        for k, some in enumerate(parts):
-            table = self._messages(conv, k, parts[k + 1], hs) if k < self.K.dim else None
-            rows = []
-            for part in some:
-                h = hs[k].index_select(0, part.own)
-                low, up = conv.own(k, h, 0), conv.own(k, h, 1)
-                if k > 0:
-                    ptr = torch.arange(0, len(part.faces) + 1, k + 1, device=h.device)
-                    low = segment_sum(hs[k - 1], part.faces, ptr).add_(low)
-                if table is not None:
-                    up = segment_sum(table, part.entries, part.ptr).add_(up)
-                rows.append(conv.update(k, low, up))
-            out.append(torch.cat(rows))
-        return out
 
-    def _messages(self, conv: CINConv, k: int, cofaces: list[Part], hs: list[Tensor]) -> Tensor:
-        """Return the messages from the faces of all colors of dimension k+1, (m_{k+1} (k+2), F)."""
-        if not conv.message:
-            return hs[k].index_select(0, torch.cat([part.faces for part in cofaces]))
-        dense: Any = conv.message[k]
-        p, q = dense.split([hs[k], hs[k + 1]])
-        sizes = [len(part.faces) for part in cofaces]
-        table: Tensor = p.new_empty(sum(sizes), p.shape[1])
-        for part, m in zip(cofaces, torch.split(table, sizes), strict=True):
-            torch.index_select(p, 0, part.faces, out=m)
-            m.view(-1, k + 2, p.shape[1]).add_(q.index_select(0, part.own)[:, None])
-            m.copy_(conv.act(m))  # mostly in place
-        return table
+def _layer(conv: CINConv, parts: list[Part], hs: list[Tensor]) -> list[Tensor]:
+    out = []
+    for k, part in enumerate(parts):
+        h = hs[k].index_select(0, part.own)
+        low, up = conv.own(k, h, 0), conv.own(k, h, 1)
+        if k > 0:
+            ptr = torch.arange(0, len(part.faces) + 1, k + 1, device=h.device)
+            low = segment_sum(hs[k - 1], part.faces, ptr).add_(low)
+        if k + 1 < len(parts):
+            table = _messages(conv, k, parts[k + 1], hs)
+            up = segment_sum(table, part.entries, part.ptr).add_(up)
+        out.append(conv.update(k, low, up))
+    return out
+
+
+def _messages(conv: CINConv, k: int, cofaces: Part, hs: list[Tensor]) -> Tensor:
+    """Return the messages from the faces of all colors of dimension k+1, (m_{k+1} (k+2), F)."""
+    if not conv.message:
+        return hs[k].index_select(0, cofaces.faces)
+    dense: Any = conv.message[k]
+    p, q = dense.split([hs[k], hs[k + 1]])
+    m: Tensor = p.index_select(0, cofaces.faces).view(-1, k + 2, p.shape[1])
+    m += q.index_select(0, cofaces.own)[:, None]
+    return conv.act(m).view(-1, p.shape[1])
 
 
 def _by_appearance(colors: Tensor) -> Tensor:
