@@ -12,12 +12,12 @@ from mpsn import MPSNError
 from mpsn.datasets import strongly_regular
 from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments._color_layer import ROWS, color_layer, elu
-from mpsn.nn.models import SIN, SINConfig
+from mpsn.nn.models import SIN, CINConfig, SINConfig
 from mpsn.testing import complexes
 
 OPTIONS = [
     {},
-    {"eps": 0.3, "train_eps": True},
+    {"train_eps": True},
     {"norm": True},
     {"jump": True, "readout": "mean", "act": "tanh"},
     {"coface_message": False, "eps": 0.3, "readout_dims": (2, 0), "jump": True},
@@ -27,6 +27,9 @@ OPTIONS = [
 def both_ways(K, dtype=torch.float64, **options):
     torch.manual_seed(0)
     model = SIN(SINConfig(max_dim=4, layers=4, hidden=8, **options)).to(dtype).eval()
+    for conv in model.convs:
+        if conv.eps is not None:
+            torch.nn.init.uniform_(conv.eps)  # one for every dimension and part
     values = [1.0, 2.0, -0.5, 3.0, 4.0]
     xs = [torch.full((n, 1), v, dtype=dtype) for n, v in zip(K.counts, values, strict=False)]
     return ColorClasses(K, 4).embed(model, values), model(K, xs).detach()
@@ -54,7 +57,7 @@ def test_equal_on_strongly_regular_graphs(dtype):
 def test_layers_that_are_compiled():
     assert color_layer(SIN(SINConfig()).double().convs[0]) is not None
     assert color_layer(SIN(SINConfig()).convs[0]) is None
-    for options in ({"act": "tanh"}, {"norm": True}, {"coface_message": False}):
+    for options in ({"act": "tanh"}, {"norm": True}, {"coface_message": False}, {"hidden": 32}):
         assert color_layer(SIN(SINConfig(**options)).double().convs[0]) is None
     classes = ColorClasses(mpsn.clique_complexes(strongly_regular(25, 12, 5, 6), None).union, 4)
     assert max(len(part.own) for part in classes.rounds[-1]) > ROWS  # several blocks above
@@ -64,6 +67,9 @@ def test_depth_must_fit():
     classes = ColorClasses(mpsn.clique_complex(nx.path_graph(3)), 2)
     with pytest.raises(MPSNError, match=r"Expected a SIN of 2 layers .*, got SIN\(.*layers=5"):
         classes.embed(SIN(SINConfig()), [1.0, 2.0, 3.0])
+    for config in (CINConfig(layers=2, lower=True), SINConfig(layers=2, in_channels=(1, 1, 1))):
+        with pytest.raises(MPSNError, match="reads one feature of each simplex, without lower"):
+            classes.embed(SIN(config), [1.0, 2.0, 3.0])
 
 
 def test_elu_in_double_precision():

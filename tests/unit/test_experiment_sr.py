@@ -209,3 +209,6 @@ def test_close_pairs_are_counted_as_by_all_distances():
         found = sr._close(rows, eps)
         assert (found["pairs"], found["failed"]) == (len(failed), int(failed.sum()))
         assert 0 < found["rate"] < 1
+    rows[0, 0] = torch.nan
+    with pytest.raises(MPSNError, match="Expected embeddings that are finite"):
+        sr._close(rows, 0.01)

@@ -96,7 +96,7 @@ def test_the_table_of_precisions_follows_from_the_records():
 
 def test_the_table_of_sin_by_precision_follows_from_the_records():
     found, protocols = [cells("tu"), cells("tu", "-tf32")], ("paper's protocol", "honest")
-    sets = list(dict.fromkeys(group for group, _, _ in found[1]))
+    sets = list(dict.fromkeys(group for group, _, _ in found[0]))
     lines = [
         [name, *(of[name, "SIN", column] for column in protocols for of in found)] for name in sets
     ]

@@ -95,10 +95,12 @@ class ColorClasses:
         """
         rounds, dim = len(self.rounds), self.K.dim
         deep = len(model.convs) == rounds and model.max_dim >= dim
-        if not deep or model.populate is not None or len(values) <= dim:
+        plain = model.config.in_channels == 1 and not model.config.lower
+        if not (deep and plain) or model.populate is not None or len(values) <= dim:
             raise LayerError(
-                f"Expected a SIN of {rounds} layers with max_dim >= {dim} that reads its features, "
-                f"and {dim + 1} values, got {model} and {len(values)}."
+                f"Expected a SIN of {rounds} layers with max_dim >= {dim} that reads one feature "
+                f"of each simplex, without lower neighbors, and {dim + 1} values, got {model} "
+                f"and {len(values)}."
             )
         like = model.readout.last.weight
         hs = [

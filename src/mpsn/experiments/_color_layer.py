@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-ROWS = 512  # computed at a time, so that they stay in the cache of a core, and its BLAS in a thread
+ROWS = 512  # computed at a time, so that they stay in the cache of a core
+THREADED = 1 << 18  # products of so many numbers are divided among threads by BLAS
 LOG2_E = 1 / math.log(2)
 # ln 2 in two parts, the first of so few digits that its multiples are exact
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
@@ -140,14 +141,15 @@ def _update(
 def color_layer(conv: CINConv) -> "Callable[[Sequence[Part], list[Tensor]], list[Tensor]] | None":
     """Return a function that applies a layer to colors, or None for a layer that does not fit.
 
-    It has to be on a CPU, in double precision, with ELU, without batch normalization, and with
-    messages that depend on the co-face.
+    It has to be on a CPU, in double precision, narrow, with ELU, without batch normalization and
+    lower neighbors, and with messages that depend on the co-face.
     """
     first: Any = conv.mlp_boundary[0]
+    narrow = ROWS * first[0].weight.shape[0] ** 2 < THREADED
     doubles = first[0].weight.is_cpu and first[0].weight.dtype == torch.float64
     plain = len(first) == 4 and not conv.mlp_lower  # two dense layers, each with its ELU
     elus = isinstance(conv.act, torch.nn.ELU) and conv.act.alpha == 1
-    if not (doubles and plain and elus and conv.message):
+    if not (doubles and narrow and plain and elus and conv.message):
         return None
 
     def apply(parts: "Sequence[Part]", hs: list[Tensor]) -> list[Tensor]:

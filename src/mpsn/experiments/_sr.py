@@ -21,6 +21,7 @@ from mpsn.complexes import ComplexDataset
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets import strongly_regular
 from mpsn.datasets._strongly_regular import FAMILIES, Parameters
+from mpsn.errors import MPSNError
 from mpsn.experiments._baselines import BASELINES, check_baseline
 from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
@@ -261,6 +262,10 @@ def against_swl(
 
 def _close(rows: Tensor, eps: float) -> dict[str, int | float]:
     """Count the pairs of embeddings that are at most ``eps`` apart, without all distances."""
+    if not rows.isfinite().all():
+        raise MPSNError(
+            "Expected embeddings that are finite, got others: use a smaller gain or fewer layers."
+        )
     n, tree = len(rows), KDTree(rows.cpu().numpy())
     return _rate(n * (n - 1) // 2, (int(tree.count_neighbors(tree, eps)) - n) // 2)
 
