@@ -49,17 +49,9 @@ def elu(x: Array) -> None:
 
 
 @compiled
-def _add(rows: Array, one: Array) -> None:
-    n, width = rows.shape
-    for i in range(n):
-        for f in range(width):
-            rows[i, f] += one[f]
-
-
-@compiled
 def _dense(x: Array, weight: Array, bias: Array, out: Array) -> Array:
     np.dot(x, weight, out)
-    _add(out, bias)
+    out += bias
     elu(out.reshape(-1))
     return out
 
@@ -69,7 +61,7 @@ def _project(x: Array, weight: Array, bias: Array) -> Array:
     out = np.empty((len(x), weight.shape[1]))
     for a in range(0, len(x), ROWS):
         np.dot(x[a : a + ROWS], weight, out[a : a + ROWS])
-    _add(out, bias)
+    out += bias
     return out
 
 
@@ -131,9 +123,7 @@ def _update(
         _dense(_dense(up, weights[2], biases[2], x), weights[3], biases[3], z)
         np.dot(y, weights[4], x)
         np.dot(z, weights[5], rows)
-        for i in range(m):
-            for f in range(width):
-                rows[i, f] += x[i, f] + biases[4][f]
+        rows += x + biases[4]
         elu(rows.reshape(-1))
     return out
 
@@ -141,13 +131,13 @@ def _update(
 def color_layer(conv: CINConv) -> "Callable[[Sequence[Part], list[Tensor]], list[Tensor]] | None":
     """Return a function that applies a layer to colors, or None for a layer that does not fit.
 
-    It has to be on a CPU, in double precision, narrow, with ELU, without batch normalization and
-    lower neighbors, and with messages that depend on the co-face.
+    It has to be on a CPU, in double precision, narrow, with ELU, without batch normalization, and
+    with messages that depend on the co-face.
     """
     first: Any = conv.mlp_boundary[0]
     narrow = ROWS * first[0].weight.shape[0] ** 2 < THREADED
     doubles = first[0].weight.is_cpu and first[0].weight.dtype == torch.float64
-    plain = len(first) == 4 and not conv.mlp_lower  # two dense layers, each with its ELU
+    plain = len(first) == 4  # two dense layers, each with its ELU
     elus = isinstance(conv.act, torch.nn.ELU) and conv.act.alpha == 1
     if not (doubles and narrow and plain and elus and conv.message):
         return None
