@@ -70,7 +70,7 @@ def test_rings_against_networkx(faster, graphs, longest, goals, batched):
     faster(ours, {"networkx": networkx}, goal=goals[batched], rounds=9, others_rounds=1)
 
 
-SUMS = ["boundary", "coboundary", "upper", "lower", "upper_messages", "lower_messages"]
+SUMS = ["from_faces", "from_cofaces", "upper", "lower", "upper_messages", "lower_messages"]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -84,7 +84,7 @@ def test_ragged_incidences_cost_at_most_2_5_times_rectangular_ones(benchmark, na
     face = torch.randint(count, (6 * n,), generator=gen)
     sign = torch.ones(6 * n, dtype=torch.int8)
     pair = [Incidence(face, count, 6), Incidence(face, count, None, ptr, sign)]
-    rows = {"boundary": count, "upper": count, "coboundary": n, "lower": n}.get(name, 6 * n)
+    rows = {"from_faces": count, "upper": count, "from_cofaces": n, "lower": n}.get(name, 6 * n)
     h = torch.randn(rows, 64, generator=gen, dtype=dtype, requires_grad=True)
 
     def step(B):

@@ -98,7 +98,7 @@ def test_edge_flows_on_gpu():
 @pytest.mark.parametrize("columns", [1, 1000, 2500])
 def test_sparse_rows(dtype, columns):
     """The Triton kernel against a dense matrix; the same bits every time."""
-    from mpsn.complexes._sparse import SparseRows
+    from mpsn._rows.sparse import SparseRows
 
     torch.manual_seed(0)
     A = torch.randn(50, 70, dtype=torch.float64) * (torch.rand(50, 70) < 0.1)

@@ -7,7 +7,7 @@ import torch
 
 import mpsn
 from mpsn import nn
-from mpsn.complexes._sparse import SparseRows
+from mpsn._rows.sparse import SparseRows
 from mpsn.estimators import CellClassifier, SimplicialClassifier
 from mpsn.nn._checks import activation
 from mpsn.nn.functional.coface import _messages, messages

@@ -64,8 +64,8 @@ def spread(K, h):
     out = [x.clone() for x in h]
     for k in range(1, K.dim + 1):
         B = K.incidence(k)
-        out[k] += B.boundary(h[k - 1], signed=True) + B.lower(h[k], signed=True)
-        out[k - 1] += B.coboundary(h[k], signed=True) + B.upper(h[k - 1], signed=True)
+        out[k] += B.from_faces(h[k - 1], signed=True) + B.lower(h[k], signed=True)
+        out[k - 1] += B.from_cofaces(h[k], signed=True) + B.upper(h[k - 1], signed=True)
     return out
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv
 
 import mpsn
-from mpsn.complexes._sparse import repeat
+from mpsn._rows.sparse import repeat
 from mpsn.datasets import strongly_regular
 from mpsn.experiments._baselines import BASELINES, _pairs
 from mpsn.experiments._baselines.gsn import SHAPES, substructures

@@ -121,7 +121,7 @@ def test_sc_conv_is_a_general_layer(K):
     sc, S, xs = nn.SCConv(3, 4, act="tanh").double(), bunch(K), three(K)
     w = sc.weights
     d0, d2 = (K.incidence(k).degree.clamp(min=1).double() for k in (1, 2))
-    d1 = 2 * K.incidence(1).coboundary(d2).clamp(min=1)
+    d1 = 2 * K.incidence(1).from_cofaces(d2).clamp(min=1)
     extra = [
         torch.stack([d0, d1, S["00"].diag()], dim=1),
         torch.stack([d2, d2, S["11"].diag()], dim=1),

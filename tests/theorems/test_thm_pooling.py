@@ -187,6 +187,6 @@ def test_the_map_on_homology():
         L, _, maps = nn.coarsen(K, [], torch.tensor(cluster))
         assert L.betti_numbers() == betti
         if factor:
-            z = maps[1].coboundary(cycle / cycle.abs().max(), signed=True)
+            z = maps[1].from_cofaces(cycle / cycle.abs().max(), signed=True)
             torch.testing.assert_close(z.abs(), torch.full((3, 1), factor, dtype=torch.float64))
             assert (boundary(L, 1) @ z).abs().max() < 1e-6

@@ -14,8 +14,8 @@ from fuzz_mutants import archive_of
 from typer.testing import CliRunner
 
 import mpsn
-from mpsn._io import open_zip, read_json, read_member
-from mpsn._npz import read_arrays
+from mpsn._files.io import open_zip, read_json, read_member
+from mpsn._files.npz import read_arrays
 from mpsn.cli import app
 from mpsn.errors import UNREADABLE, FileError, MPSNError, TooLargeError
 
@@ -113,7 +113,7 @@ def test_the_sum_over_all_members_is_bounded():
 
 
 def test_the_number_of_members_is_bounded(monkeypatch):
-    monkeypatch.setattr("mpsn._io.MAX_MEMBERS", 3)
+    monkeypatch.setattr("mpsn._files.io.MAX_MEMBERS", 3)
     with open_zip(archive_of(dict.fromkeys("abc", b""))):
         pass
     with pytest.raises(TooLargeError, match=r"at most 3 files .*, got 4"):

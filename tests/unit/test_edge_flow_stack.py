@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn import SimplicialComplex
-from mpsn.complexes._sparse import SparseRows
+from mpsn._rows.sparse import SparseRows
 from mpsn.errors import LayerError
 from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet

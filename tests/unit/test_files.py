@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpsn import clique_complex, clique_complexes
-from mpsn._npz import read_arrays
+from mpsn._files.npz import read_arrays
 from mpsn.complexes._graphs import as_graph
 from mpsn.datasets import read_graphs
 from mpsn.datasets._files import ENDINGS

@@ -13,12 +13,13 @@ from torch.utils import _pytree as pytree
 
 import mpsn
 from mpsn import SimplicialComplex
-from mpsn.complexes import Incidence, _sparse
+from mpsn._rows import sparse
+from mpsn._rows.sparse import LeaveOneOut, SparseRows, grouped, segment_sum
+from mpsn.complexes import Incidence
 from mpsn.complexes._operators import sorted_entries
-from mpsn.complexes._sparse import LeaveOneOut, SparseRows, grouped, segment_sum
 from mpsn.errors import ComplexError
 
-SUMS = ("boundary", "coboundary", "upper", "lower")
+SUMS = ("from_faces", "from_cofaces", "upper", "lower")
 
 
 @st.composite
@@ -62,15 +63,15 @@ def matrices(B, signed):
     """Return the matrix of each sum."""
     M = dense(B, signed)
     return {
-        "boundary": M.T,
-        "coboundary": M,
+        "from_faces": M.T,
+        "from_cofaces": M,
         "upper": off_diagonal(M @ M.T),
         "lower": off_diagonal(M.T @ M),
     }
 
 
 def rows_in(B, name):
-    return len(B) if name in ("coboundary", "lower") else B.count
+    return len(B) if name in ("from_cofaces", "lower") else B.count
 
 
 def random(*shape, dtype=torch.float64):
@@ -80,7 +81,7 @@ def random(*shape, dtype=torch.float64):
 @given(incidences(), st.booleans(), st.sampled_from([(), (3,)]))
 def test_sums_and_derivatives_are_products_with_matrices(B, signed, batch):
     for name, M in matrices(B, signed).items():
-        counts = M.abs().sum(1) if name in ("boundary", "coboundary") else None
+        counts = M.abs().sum(1) if name in ("from_faces", "from_cofaces") else None
         if counts is None:
             one = matrices(B, False)[name]  # neighbors, as often as they share something
             counts = one.sum(1)
@@ -158,8 +159,8 @@ def everything(B, below, above):
     m = torch.tanh(B.gather(below, signed=True) * B.spread(above))
     return torch.cat(
         [
-            B.boundary(below.sin(), signed=True, reduce="mean").flatten(),
-            B.coboundary(above.sin(), signed=True, reduce="mean").flatten(),
+            B.from_faces(below.sin(), signed=True, reduce="mean").flatten(),
+            B.from_cofaces(above.sin(), signed=True, reduce="mean").flatten(),
             B.upper(below.sin(), signed=True).flatten(),
             B.lower(above.sin(), reduce="mean").flatten(),
             B.upper_messages(m, signed=True).flatten(),
@@ -242,7 +243,7 @@ def test_others_of_long_groups(sizes, seed):
             others = order[start:end][order[start:end] != a]
             right[receiver[a]] += sign[a] * sign[others].double() @ h[sender[others]]
     A = LeaveOneOut((order, ptr), grouped(receiver, 3), sender, many, sign)
-    assert (A.above is not None) == (max(sizes, default=0) > _sparse.CHUNK)
+    assert (A.above is not None) == (max(sizes, default=0) > sparse.CHUNK)
     torch.testing.assert_close(A @ h, right)
 
 
@@ -303,7 +304,7 @@ def test_it_is_a_value(make):
     turned = B.with_sign(-B.signs)
     assert turned != B
     h = random(len(B), 2)
-    assert torch.equal(turned.coboundary(h, signed=True), -B.coboundary(h, signed=True))
+    assert torch.equal(turned.from_cofaces(h, signed=True), -B.from_cofaces(h, signed=True))
     assert torch.equal(turned.lower(h), B.lower(h))
     with pytest.raises(AttributeError, match="cannot assign"):
         B.count = 3
@@ -355,7 +356,7 @@ def test_cells_that_do_not_exist_receive_nothing():
     for k in range(4):
         B = K.incidence(k)
         assert len(B) == K.count(k)
-        assert B.boundary(torch.ones(B.count, 2)).shape == (K.count(k), 2)
-        assert B.coboundary(torch.ones(len(B), 2)).shape == (B.count, 2)
+        assert B.from_faces(torch.ones(B.count, 2)).shape == (K.count(k), 2)
+        assert B.from_cofaces(torch.ones(len(B), 2)).shape == (B.count, 2)
         for h in (B.lower(torch.ones(len(B), 2)), B.upper(torch.ones(B.count, 2))):
             assert h.isfinite().all()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot as plt
 
-from mpsn._io import atomic_write, check_writable, save_figure
+from mpsn._files.io import atomic_write, check_writable, save_figure
 from mpsn.errors import FileError
 
 
@@ -154,7 +154,7 @@ def test_devices_and_pipes_are_written_to_directly(tmp_path):
     reader.join(10)
     assert found == ["through"]
     program = (
-        "from mpsn._io import atomic_write\n"
+        "from mpsn._files.io import atomic_write\n"
         "with atomic_write('/dev/stdout', 'w') as file: file.write('said')"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -202,7 +202,7 @@ def test_folders_are_checked_before_the_work(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal
-from mpsn._io import atomic_write
+from mpsn._files.io import atomic_write
 with atomic_write('file', 'w') as file:
     file.write('half')
     file.flush()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpsn import ComplexDataset, clique_complex, clique_complexes, ring_complex
-from mpsn._npz import write_arrays
+from mpsn._files.npz import write_arrays
 from mpsn.errors import ComplexError, FileError
 from mpsn.testing import complexes
 from processes import finish, start

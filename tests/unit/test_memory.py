@@ -9,9 +9,9 @@ import torch
 
 import mpsn
 from mpsn import SimplicialComplex
-from mpsn.complexes import _memory
+from mpsn._rows import memory
+from mpsn._rows.memory import available_memory, free_in, limited_groups
 from mpsn.complexes._convert import unique_rows
-from mpsn.complexes._memory import available_memory, free_in, limited_groups
 from mpsn.errors import TooLargeError
 
 CPU = torch.device("cpu")
@@ -35,7 +35,7 @@ def test_the_limit_of_the_address_space():
 @pytest.fixture(params=[1, 2])
 def groups(request, tmp_path):
     """A control group a/b of one version, in which both a and b are limited."""
-    top, limit, use, cached = _memory.GROUPS[request.param]
+    top, limit, use, cached = memory.GROUPS[request.param]
     (tmp_path / "proc/self").mkdir(parents=True)
     controllers = {1: "4:cpu,memory:/a/b\n3:cpuset:/c", 2: "0::/a/b"}[request.param]
     (tmp_path / "proc/self/cgroup").write_text(controllers + "\n")
@@ -56,7 +56,7 @@ def test_limits_of_control_groups(groups, monkeypatch):
         ("a", 3 * GIB - 3 * GIB // 4),
     ]
     assert {v for _, v in found} == {version}
-    monkeypatch.setattr(_memory, "limited_groups", lambda: found)
+    monkeypatch.setattr(memory, "limited_groups", lambda: found)
     assert available_memory(CPU) <= (2 * GIB - GIB // 4) * 3 // 4
     with pytest.raises(TooLargeError, match="a simplex of 22 vertices"):
         SimplicialComplex.from_simplices([range(22)])
@@ -116,7 +116,7 @@ def test_different_rows(n):
 
 
 def test_lifting_asks_the_same(monkeypatch):
-    monkeypatch.setattr(_memory, "limited_groups", lambda: [("group", 1)])
-    monkeypatch.setattr(_memory, "free_in", lambda *_: 4000)
+    monkeypatch.setattr(memory, "limited_groups", lambda: [("group", 1)])
+    monkeypatch.setattr(memory, "free_in", lambda *_: 4000)
     with pytest.raises(TooLargeError):
         mpsn.clique_complex(nx.complete_graph(60))

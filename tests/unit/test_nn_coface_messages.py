@@ -107,7 +107,7 @@ def test_inputs_that_depend_on_each_other():
     h, _, weight, bias = features(K, 1, SINGLE)
 
     def tied(exchange):
-        return lambda h, w, b: exchange(h, K.incidence(2).boundary(h @ w[:2, :2]), w[:, :4], b)
+        return lambda h, w, b: exchange(h, K.incidence(2).from_faces(h @ w[:2, :2]), w[:, :4], b)
 
     got = derivatives(
         tied(lambda h, c, w, b: fn.coface_messages(h, c, K.incidence(2), w, b, act)),

@@ -128,7 +128,7 @@ def test_pooling_undoes_unpooling(signed):
         ys = [torch.randn_like(x) for x in small.xs]
         back = nn.unpool(small.maps, ys, signed=signed)
         for k, B in enumerate(small.maps):
-            again = B.coboundary(back[k], signed=signed, reduce="mean")
+            again = B.from_cofaces(back[k], signed=signed, reduce="mean")
             torch.testing.assert_close(again, ys[k])
             assert not back[k][B.offsets.diff() == 0].any()  # what was lost
 

@@ -82,7 +82,7 @@ def fit_cells(
     **settings: Any,
 ) -> None:
     """Train a model of the cells of one complex, some of which a CSV labels, and save it."""
-    from mpsn._io import check_writable
+    from mpsn._files.io import check_writable
     from mpsn.cli._labels import check_class_weight, find_task
     from mpsn.estimators import CellClassifier, CellRegressor
     from mpsn.estimators._progress import forget
@@ -128,7 +128,7 @@ def predict_cells(
     model: Any, data: list[Path], attributes: list[Path], out: Path | None, as_json: bool
 ) -> None:
     """Write the predictions for all cells of a complex, each with its vertices."""
-    from mpsn._io import atomic_write
+    from mpsn._files.io import atomic_write
 
     K = read_one(data, attributes, model.max_dim)
     cells = model.cells(K)

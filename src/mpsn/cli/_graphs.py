@@ -110,7 +110,7 @@ def distinguish(
 
     Example: mpsn distinguish rook4x4 shrikhande
     """
-    from mpsn._io import check_writable
+    from mpsn._files.io import check_writable
     from mpsn.wl import compare
     from mpsn.wl._ladder import TRUTHS, VERDICTS, check_tests
 
@@ -221,7 +221,7 @@ def _plot(
     with drawing(file, as_json):
         from matplotlib import pyplot as plt
 
-        from mpsn._io import save_figure
+        from mpsn._files.io import save_figure
         from mpsn.lifting import clique_complexes
         from mpsn.plotting import draw_stable_colors
 

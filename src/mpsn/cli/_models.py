@@ -170,7 +170,7 @@ def fit(
     refuse("a model of whole graphs", "it is for models of cells, with --cells", **own)
     if kernel:
         refuse("--kernel", "only networks are trained in epochs", **both)
-    from mpsn._io import check_writable
+    from mpsn._files.io import check_writable
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
     from mpsn.estimators._progress import forget
@@ -278,7 +278,7 @@ def predict(
 
     Example: mpsn predict model.mpsn complex.txt --attributes ages.csv -o predictions.csv
     """
-    from mpsn._io import atomic_write
+    from mpsn._files.io import atomic_write
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import (
         CellClassifier,

@@ -62,7 +62,7 @@ def show(
 
     Example: mpsn show model.mpsn "CC(=O)Oc1ccccc1" --explain
     """
-    from mpsn._io import check_writable
+    from mpsn._files.io import check_writable
 
     path, graph = Path(what), named if graph is None else graph
     plot = Path("explanation.svg") if explain and plot is None else plot
@@ -84,7 +84,7 @@ def show(
 
 def _is_model(path: Path) -> bool:
     """Return whether a file is a model; graphs in an .npz are zip archives too."""
-    from mpsn._io import open_zip
+    from mpsn._files.io import open_zip
 
     try:
         with open_zip(path) as archive:
@@ -117,7 +117,7 @@ def _show_graphs(
         print_rows(what, rows)
     if plot:
         with drawing(plot, as_json):
-            from mpsn._io import save_figure
+            from mpsn._files.io import save_figure
             from mpsn.plotting import draw_complex
 
             save_figure(draw_complex(complexes[0]).figure, plot)
@@ -150,7 +150,7 @@ def _paths(plot: Path | None, html: Path | None) -> dict[str, str | None]:
 
 
 def _write_page(path: Path, page: str) -> None:
-    from mpsn._io import atomic_write
+    from mpsn._files.io import atomic_write
 
     with atomic_write(path, "w", what="a page") as file:
         file.write(page)
@@ -196,7 +196,7 @@ def _show_model(
         print_table("contributions", columns, rows)
     if plot:
         with drawing(plot, as_json):
-            from mpsn._io import atomic_write, save_figure
+            from mpsn._files.io import atomic_write, save_figure
 
             kind = plot.suffix.lower()[1:]
             if explanation.molecule is not None and kind in ("svg", "png"):

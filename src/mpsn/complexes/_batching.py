@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn.complexes._checks import check_same_device
-from mpsn.complexes._sparse import ranges
+from mpsn._rows.checks import check_same_device
+from mpsn._rows.sparse import ranges
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 

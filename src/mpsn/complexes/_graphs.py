@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from mpsn._device import pick_device
-from mpsn.complexes._checks import INTEGERS, as_tensor, check_features
-from mpsn.complexes._memory import check_vertices
+from mpsn._rows.checks import INTEGERS, as_tensor, check_features
+from mpsn._rows.device import pick_device
+from mpsn._rows.memory import check_vertices
 from mpsn.errors import ComplexError, GraphError, LeftOut
 
 

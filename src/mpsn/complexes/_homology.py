@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn.complexes._checks import as_tensor
+from mpsn._rows.checks import as_tensor
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._io import atomic_write, open_zip
-from mpsn._npz import map_arrays, write_arrays
+from mpsn._files.io import atomic_write, open_zip
+from mpsn._files.npz import map_arrays, write_arrays
+from mpsn._rows.checks import check_features, check_offsets
 from mpsn.complexes._batching import collate
-from mpsn.complexes._checks import check_features, check_offsets
 from mpsn.complexes._saving import as_array, meta_of, open_parts
 from mpsn.errors import ComplexError, FileError
 

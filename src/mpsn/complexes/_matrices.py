@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from mpsn._rows.sparse import LeaveOneOut, SparseRows
 from mpsn.complexes import _plain
-from mpsn.complexes._sparse import LeaveOneOut, SparseRows
 
 if TYPE_CHECKING:
     from mpsn.complexes.incidence import Incidence
@@ -17,10 +17,10 @@ def matrix_of(B: "Incidence", name: str, signed: bool) -> SparseRows | LeaveOneO
     """Return the matrix that computes a sum, named after the method of the incidence."""
     sign, n, nnz = B.signs if signed else None, len(B), len(B.face)
     entries = (torch.arange(nnz, device=B.face.device), B.offsets)
-    if name in ("boundary", "coboundary", "gather"):
+    if name in ("from_faces", "from_cofaces", "gather"):
         ptr = None if name == "gather" else B.offsets
         faces = SparseRows(B.face, ptr, B.count, sign, lambda: B.cofaces)
-        return faces.T if name == "coboundary" else faces
+        return faces.T if name == "from_cofaces" else faces
     if name == "spread":
         return SparseRows(B.cell, None, n, None, lambda: entries)
     if name == "upper":
@@ -34,14 +34,14 @@ def matrix_of(B: "Incidence", name: str, signed: bool) -> SparseRows | LeaveOneO
 
 def senders(B: "Incidence", name: str) -> Tensor:
     """Return the number of senders of each receiver, the divisors of a mean."""
-    if name == "coboundary":
+    if name == "from_cofaces":
         return B.degree
     sizes = B.offsets.diff()
-    if name == "boundary":
+    if name == "from_faces":
         return sizes
     if name.startswith("upper"):
-        return _plain.coboundary(B, sizes - 1, signed=False)
-    return _plain.boundary(B, B.degree - 1, signed=False)
+        return _plain.from_cofaces(B, sizes - 1, signed=False)
+    return _plain.from_faces(B, B.degree - 1, signed=False)
 
 
 def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:

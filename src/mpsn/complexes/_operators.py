@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from mpsn._rows.sparse import grouped, ranges, repeat
 from mpsn.complexes._matrices import coo
-from mpsn.complexes._sparse import grouped, ranges, repeat
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
@@ -122,7 +122,7 @@ def _down_weights(K: "Complex", k: int, normalized: bool) -> Weights:
     if not normalized or k == 0:
         return sign, sign
     degree = K.incidence(k + 1).degree.clamp(min=1).to(torch.float64)
-    around = B.coboundary(degree * B.offsets.diff())  # (n_{k-1},)
+    around = B.from_cofaces(degree * B.offsets.diff())  # (n_{k-1},)
     return sign * degree[B.cell], sign / around[B.face]
 
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
+from mpsn._rows.checks import INTEGERS, as_tensor, check_features, check_incidence
 from mpsn.complexes._batching import collate, cut_table, take
-from mpsn.complexes._checks import INTEGERS, as_tensor, check_features, check_incidence
 from mpsn.complexes._mapped import map_union, write_union
 from mpsn.complexes._saving import load
 from mpsn.complexes.complex import Complex

@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
+from mpsn._rows.checks import as_mask, check_by_dimension
+from mpsn._rows.sparse import ranges
 from mpsn.complexes._batching import rebuild, select
-from mpsn.complexes._checks import as_mask, check_by_dimension
-from mpsn.complexes._sparse import ranges
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
@@ -92,7 +92,7 @@ def closure(K: "Complex", cells: Mapping[int, Tensor], full: bool = False) -> li
         incidence = K.incidence(k)
         kept[k - 1][incidence.face[kept[k][incidence.cell]]] = True
     for k in range(top + 1, K.dim + 1 if full else 0):
-        kept[k] = K.incidence(k).boundary((~kept[k - 1]).to(torch.int32)) == 0
+        kept[k] = K.incidence(k).from_faces((~kept[k - 1]).to(torch.int32)) == 0
     return kept
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from mpsn.complexes._sparse import rows
+from mpsn._rows.sparse import rows
 
 if TYPE_CHECKING:
     from mpsn.complexes.incidence import Incidence
@@ -59,11 +59,11 @@ def collect(B: "Incidence", entries: Entries) -> Tensor:
     return total
 
 
-def boundary(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
+def from_faces(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
     return collect(B, gather(B, h, signed))
 
 
-def coboundary(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
+def from_cofaces(B: "Incidence", h: Tensor, signed: bool) -> Tensor:
     return scatter(B, spread(B, h), signed)
 
 

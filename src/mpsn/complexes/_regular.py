@@ -9,8 +9,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from mpsn.complexes._checks import check_incidence
-from mpsn.complexes._sparse import ranges
+from mpsn._rows.checks import check_incidence
+from mpsn._rows.sparse import ranges
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 

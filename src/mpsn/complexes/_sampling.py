@@ -11,11 +11,11 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from mpsn._rows.checks import INTEGERS, as_int, as_tensor, check_by_dimension
+from mpsn._rows.sparse import ranges
 from mpsn.complexes._batching import select
 from mpsn.complexes._bridges import package
-from mpsn.complexes._checks import INTEGERS, as_int, as_tensor, check_by_dimension
 from mpsn.complexes._parts import extract
-from mpsn.complexes._sparse import ranges
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError

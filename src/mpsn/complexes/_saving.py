@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._io import atomic_write, read_json
-from mpsn._npz import read_arrays, write_arrays
-from mpsn.complexes._checks import (
+from mpsn._files.io import atomic_write, read_json
+from mpsn._files.npz import read_arrays, write_arrays
+from mpsn._rows.checks import (
     as_index_table,
     check_features,
     check_incidence,
@@ -23,7 +23,7 @@ from mpsn.complexes._checks import (
     check_offsets,
     check_orientation,
 )
-from mpsn.complexes._memory import available_memory, check_vertices
+from mpsn._rows.memory import available_memory, check_vertices
 from mpsn.complexes._symmetries import reorient
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import UNREADABLE, ComplexError, FileError, TooLargeError

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
+from mpsn._rows.sparse import ranges
 from mpsn.complexes._convert import close_under_faces
-from mpsn.complexes._sparse import ranges
 
 if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor
 
+from mpsn._rows.checks import check_by_dimension, check_same_device
 from mpsn.complexes._batching import rebuild, select
-from mpsn.complexes._checks import check_by_dimension, check_same_device
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 

@@ -6,7 +6,7 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from mpsn.complexes._checks import INTEGERS, as_int, as_tensor
+from mpsn._rows.checks import INTEGERS, as_int, as_tensor
 from mpsn.complexes._regular import check_regular
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Incidence

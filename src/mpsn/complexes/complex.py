@@ -9,6 +9,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
+from mpsn._rows.checks import (
+    as_tensor,
+    check_features,
+    check_labels,
+    check_orientation,
+    check_same_device,
+)
+from mpsn._rows.memory import check_vertices
 from mpsn.complexes import (
     _batching,
     _homology,
@@ -18,14 +26,6 @@ from mpsn.complexes import (
     _subdivision,
     _symmetries,
 )
-from mpsn.complexes._checks import (
-    as_tensor,
-    check_features,
-    check_labels,
-    check_orientation,
-    check_same_device,
-)
-from mpsn.complexes._memory import check_vertices
 from mpsn.complexes._pyg import PyGValue
 from mpsn.complexes._pytree import register
 from mpsn.complexes.incidence import Incidence

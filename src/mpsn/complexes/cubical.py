@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from torch import Tensor
 
-from mpsn.complexes._checks import as_index_table, as_int
+from mpsn._rows.checks import as_index_table, as_int
 from mpsn.complexes._regular import check_cubes, check_regular
 from mpsn.complexes.complex import Complex, as_incidences
 from mpsn.complexes.incidence import Incidence

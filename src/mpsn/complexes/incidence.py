@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
+from mpsn._rows.checks import check_incidence
+from mpsn._rows.sparse import LeaveOneOut, SparseRows, grouped, is_traced, repeat, rows, wide
 from mpsn.complexes import _plain
-from mpsn.complexes._checks import check_incidence
 from mpsn.complexes._matrices import coo, matrix_of, senders
 from mpsn.complexes._pytree import register
-from mpsn.complexes._sparse import LeaveOneOut, SparseRows, grouped, is_traced, repeat, rows, wide
 from mpsn.errors import ComplexError
 
 Reduce = Literal["sum", "mean"]
@@ -180,7 +180,7 @@ class Incidence:
         values = values.to(dtype or torch.get_default_dtype())
         return coo(index, values, (self.count, len(self)))
 
-    def boundary(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
+    def from_faces(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Return the sum or mean over the faces of every cell, :math:`m_B` or :math:`B_k^\top h`.
 
         Args:
@@ -193,22 +193,22 @@ class Incidence:
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1, 2]])
-            >>> K.incidence(2).boundary(torch.tensor([[1.0], [2.0], [4.0]]))
+            >>> K.incidence(2).from_faces(torch.tensor([[1.0], [2.0], [4.0]]))
             tensor([[7.]])
         """
-        return self._sum("boundary", h, signed, reduce)
+        return self._sum("from_faces", h, signed, reduce)
 
-    def coboundary(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
+    def from_cofaces(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Return the sum or mean over co-faces of the cells below, :math:`m_C` or :math:`B_k h`.
 
         From (n_k, ..., F) to (n_{k-1}, ..., F). The mean over no co-faces is zero.
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1], [0, 2]])
-            >>> K.incidence(1).coboundary(torch.tensor([[1.0], [2.0]])).T
+            >>> K.incidence(1).from_cofaces(torch.tensor([[1.0], [2.0]])).T
             tensor([[3., 1., 2.]])
         """
-        return self._sum("coboundary", h, signed, reduce)
+        return self._sum("from_cofaces", h, signed, reduce)
 
     def upper(self, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Return the sum or mean over the upper neighbors of every cell below, :math:`m_\uparrow`.
@@ -332,7 +332,7 @@ class Incidence:
             )
         if name.endswith("messages"):
             expected, what = len(self.face), "entries"
-        elif name in ("boundary", "upper", "gather"):
+        elif name in ("from_faces", "upper", "gather"):
             expected, what = self.count, "cells below"
         else:
             expected, what = len(self), "cells"

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mpsn._rows.checks import as_index_table, as_int, check_face_tables
 from mpsn.complexes import _bridges, _convert, _gudhi, _symmetries
-from mpsn.complexes._checks import as_index_table, as_int, check_face_tables
 from mpsn.complexes.complex import Complex, as_incidences
 from mpsn.complexes.incidence import Incidence
 

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mpsn._npz import read_arrays
+from mpsn._files.npz import read_arrays
+from mpsn._rows.memory import available_memory
 from mpsn.complexes._graphs import Graph, as_graph
-from mpsn.complexes._memory import available_memory
 from mpsn.datasets._edge_lists import read_edge_list
 from mpsn.datasets._graph6 import read_graph6, read_sparse6
 from mpsn.datasets._limits import Limit, unpack_limit

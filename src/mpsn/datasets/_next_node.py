@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._npz import read_arrays
+from mpsn._files.npz import read_arrays
 from mpsn.complexes import SimplicialComplex
 from mpsn.datasets._sources import expect
 from mpsn.errors import UNREADABLE, FileError, TooLargeError

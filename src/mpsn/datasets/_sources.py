@@ -9,7 +9,7 @@ from http.client import HTTPException, IncompleteRead
 from pathlib import Path
 from typing import IO
 
-from mpsn._io import atomic_write
+from mpsn._files.io import atomic_write
 from mpsn.errors import FileError, MissingDataError
 
 MAX_BYTES = 1 << 28  # of a download

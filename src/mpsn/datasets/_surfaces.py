@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from mpsn._io import read_json
+from mpsn._files.io import read_json
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes._convert import close_under_faces, union_of
 from mpsn.complexes.complex import as_incidences

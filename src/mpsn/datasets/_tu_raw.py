@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from mpsn._io import open_zip, read_member
+from mpsn._files.io import open_zip, read_member
 from mpsn.errors import UNREADABLE, FileError, LeftOut, MPSNError
 
 MAX_BYTES = 1 << 29  # of all files of a set; those of the largest of the six take some 200 MB
@@ -54,7 +54,7 @@ def read_members(
 
     They lie at the top, in ``NAME`` or in ``NAME/raw``. Nothing else is read, and nothing is
     unpacked to the disk. Files of more than ``max_bytes`` in all are refused before they are
-    unpacked; see :func:`mpsn._io.open_zip` for zip files.
+    unpacked; see :func:`mpsn._files.io.open_zip` for zip files.
     """
     where = "the download" if isinstance(source, bytes) else str(source)
     found: dict[str, bytes] = {}

@@ -183,5 +183,5 @@ def without(K: Complex, k: int, s: int) -> Complex:
     kept = [torch.ones(n, dtype=torch.bool, device=K.device) for n in K.counts]
     kept[k][s] = False
     for j in range(k + 1, len(kept)):
-        kept[j] = K.incidence(j).boundary((~kept[j - 1]).long()) == 0
+        kept[j] = K.incidence(j).from_faces((~kept[j - 1]).long()) == 0
     return K.bare().replace(x=K.x).subcomplex(dict(enumerate(kept)))

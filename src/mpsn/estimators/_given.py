@@ -246,7 +246,7 @@ def drop_lifted(given: Tables, union: Complex) -> None:
         if x is None or own is None or x.shape[1] != own.shape[1]:
             continue
         corners = vertices_of(union, k)
-        total = corners.boundary(torch.from_numpy(x.astype(np.float64))).numpy()
+        total = corners.from_faces(torch.from_numpy(x.astype(np.float64))).numpy()
         many = corners.offsets.diff()[:, None].numpy()
         if k == 1:
             total, many = total[given.edge], many[given.edge]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mpsn._io import open_zip
+from mpsn._files.io import open_zip
 from mpsn.complexes import Complex, ComplexDataset
 from mpsn.complexes._convert import union_of
 from mpsn.complexes._saving import to_parts

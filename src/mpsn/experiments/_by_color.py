@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
+from mpsn._rows.sparse import ranges, segment_sum
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._sparse import ranges, segment_sum
 from mpsn.errors import LayerError
 from mpsn.experiments._color_layer import color_layer
 from mpsn.nn.conv import CINConv

@@ -46,10 +46,10 @@ def neighbor_mean(known: Known, kind: Literal["incident", "adjacent"]) -> Values
         total = torch.zeros_like(both[k])
         if k > 0:
             B = K.incidence(k)
-            total += B.boundary(both[k - 1]) if kind == "incident" else B.lower(both[k])
+            total += B.from_faces(both[k - 1]) if kind == "incident" else B.lower(both[k])
         if k < K.dim:
             B = K.incidence(k + 1)
-            total += B.coboundary(both[k + 1]) if kind == "incident" else B.upper(both[k])
+            total += B.from_cofaces(both[k + 1]) if kind == "incident" else B.upper(both[k])
         out.append(torch.where(total[:, 1] > 0, total[:, 0] / total[:, 1].clamp(min=1), median))
     return out
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tqdm import tqdm
 
-from mpsn._io import check_writable
+from mpsn._files.io import check_writable
 from mpsn.errors import MissingDataError, MPSNError
 from mpsn.experiments._experiment import DataSets, Experiment, Job, Record
 from mpsn.experiments._local import LocalEngine

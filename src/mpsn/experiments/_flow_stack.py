@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from mpsn._rows.sparse import SparseRows
 from mpsn.complexes import Incidence, SimplicialComplex
-from mpsn.complexes._sparse import SparseRows
 from mpsn.errors import LayerError
 from mpsn.nn._checks import activation
 from mpsn.nn.models.edge_flow import EdgeFlowNet

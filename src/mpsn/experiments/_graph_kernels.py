@@ -32,7 +32,7 @@ def graphlets(K: Complex) -> Any:
     """
     n, edges, triangles = (K.ptr(k).diff().double() for k in range(3))  # (C,)
     pairs = _degrees(K) * (_degrees(K) - 1) / 2  # of edges at a vertex
-    paths = K.membership(0).boundary(pairs[:, None])[:, 0] - 3 * triangles
+    paths = K.membership(0).from_faces(pairs[:, None])[:, 0] - 3 * triangles
     single = edges * (n - 2) - 2 * paths - 3 * triangles
     none = n * (n - 1) * (n - 2) / 6 - single - paths - triangles
     return sp.csr_array(torch.stack([none, single, paths, triangles], dim=1).numpy())

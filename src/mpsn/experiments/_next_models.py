@@ -54,7 +54,7 @@ class SCoNe(torch.nn.Module):
         h = x[..., None]  # (n_1, N, 1)
         for layer in self.layers:
             h = layer(K, h)
-        at = K.incidence(1).coboundary(self.out(h), signed=True)[..., 0].T  # B_1 h, (N, n_0)
+        at = K.incidence(1).from_cofaces(self.out(h), signed=True)[..., 0].T  # B_1 h, (N, n_0)
         return at.gather(1, candidates.clamp(min=0)).masked_fill(candidates < 0, NEVER)
 
 
@@ -100,8 +100,8 @@ class OrientedNet(torch.nn.Module):
         edge, path = self.number[u, v], torch.arange(len(u), device=x.device)[:, None]
         sign = K.incidence(1).signs.view(-1, 2)[edge, 0] * torch.where(u < v, 1, -1)  # from u to v
         along = torch.cat([h, x[..., None]], dim=2)[edge, path] * sign[..., None]
-        at = K.incidence(1).coboundary(h, signed=True)[v, path]
-        shift = K.incidence(1).boundary(self.p, signed=True)  # p_head - p_tail, (n_1, d)
+        at = K.incidence(1).from_cofaces(h, signed=True)[v, path]
+        shift = K.incidence(1).from_faces(self.p, signed=True)  # p_head - p_tail, (n_1, d)
         moved = (x.T @ shift)[:, None].expand(*v.shape, -1)
         parts = [along, at, self.p[v], self.p[v] - self.p[u], moved]
         out: Tensor = self.head(torch.cat(parts, dim=2))[..., 0]

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._io import save_figure
+from mpsn._files.io import save_figure
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import LinearMPSNConv
 from mpsn.regions import bounds, count, layer_matrix, slice2d

@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from mpsn._io import atomic_write, check_writable
+from mpsn._files.io import atomic_write, check_writable
 from mpsn.errors import FileError
 from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._experiment import Experiment, Record

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mpsn._io import save_figure
+from mpsn._files.io import save_figure
 from mpsn.errors import FileError, MissingPackageError, MPSNError
 from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._engine import LOCAL, Engine, run

@@ -110,8 +110,8 @@ def with_lengths(K: SimplicialComplex) -> SimplicialComplex:
     edges = K.x[1]
     assert edges is not None
     length = edges.float()
-    around = K.incidence(1).coboundary(length, reduce="mean")
-    return K.replace(x=[around, length, K.incidence(2).boundary(length, reduce="mean")])
+    around = K.incidence(1).from_cofaces(length, reduce="mean")
+    return K.replace(x=[around, length, K.incidence(2).from_faces(length, reduce="mean")])
 
 
 def splits(y: Tensor, seeds: Sequence[int]) -> list[Split]:

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mpsn._io import atomic_write
+from mpsn._files.io import atomic_write
 from mpsn.errors import FileError
 from mpsn.experiments._experiment import Job, Record
 from mpsn.training._config import build, digest

@@ -128,9 +128,9 @@ class Diffusion(torch.nn.Module):
 def laplacian(K: SimplicialComplex, k: int, h: Tensor) -> Tensor:
     """Return L_k h, (n_k, F), for k > 0."""
     below, above = K.incidence(k), K.incidence(k + 1)
-    out = below.boundary(below.coboundary(h, signed=True), signed=True)
+    out = below.from_faces(below.from_cofaces(h, signed=True), signed=True)
     if len(above):
-        out = out + above.coboundary(above.boundary(h, signed=True), signed=True)
+        out = out + above.from_cofaces(above.from_faces(h, signed=True), signed=True)
     return out
 
 

@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mpsn._io import check_writable
+from mpsn._files.io import check_writable
 from mpsn.experiments._engine import LOCAL, Engine, run
 from mpsn.experiments._experiment import DataSets, Job, Run, by_row
 from mpsn.experiments._ray import RayEngine

@@ -10,9 +10,9 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 from torch_geometric.data import Data
 
-from mpsn._device import pick_device
-from mpsn.complexes._checks import as_tensor, check_features
-from mpsn.complexes._sparse import ranges
+from mpsn._rows.checks import as_tensor, check_features
+from mpsn._rows.device import pick_device
+from mpsn._rows.sparse import ranges
 from mpsn.errors import ComplexError
 from mpsn.lifting._shared import Budget, Device, cut
 

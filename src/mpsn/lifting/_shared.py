@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from mpsn.complexes._memory import available_memory
+from mpsn._rows.memory import available_memory
 from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError, TooLargeError
 from mpsn.lifting.features import lift_features

@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
+from mpsn._rows.checks import as_tensor
+from mpsn._rows.memory import available_memory
 from mpsn.complexes import CubicalComplex
-from mpsn.complexes._checks import as_tensor
 from mpsn.complexes._convert import union_of
-from mpsn.complexes._memory import available_memory
 from mpsn.complexes.complex import as_incidences
 from mpsn.errors import ComplexError, TooLargeError
 

@@ -37,7 +37,7 @@ def lift_features(K: C, how: Literal["sum", "mean"] = "mean", max_dim: int | Non
     x = list(K.x) + [None] * (top + 1 - len(K.x))
     for k in range(1, top + 1):
         if x[k] is None:
-            x[k] = vertices(K, k).boundary(vertex, reduce=how)  # (n_k, F)
+            x[k] = vertices(K, k).from_faces(vertex, reduce=how)  # (n_k, F)
     return K.replace(x=x)
 
 

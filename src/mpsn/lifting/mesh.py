@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch_geometric.data import Data
 
+from mpsn._rows.checks import INTEGERS, as_tensor
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._checks import INTEGERS, as_tensor
 from mpsn.complexes._convert import closure, unique_rows
 from mpsn.errors import ComplexError, FileError, MeshWarning, MissingPackageError
 from mpsn.lifting._near import as_points, lengths

@@ -45,9 +45,9 @@ class Populate(torch.nn.Module):
         for k, weight in enumerate(self.weights, start=1):
             B = K.incidence(k)
             if k < 3 or B.width is not None:
-                total = B.boundary(total) / k  # (n_k, F), sums over vertices
+                total = B.from_faces(total) / k  # (n_k, F), sums over vertices
             else:
-                total = vertices(K, k).boundary(x)
+                total = vertices(K, k).from_faces(x)
             out.append(weight(total))
         return out
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from mpsn import __version__
-from mpsn._io import atomic_write, read_json
-from mpsn._npz import read_arrays
+from mpsn._files.io import atomic_write, read_json
+from mpsn._files.npz import read_arrays
 from mpsn.errors import UNREADABLE, FileError, MPSNError, TooLargeError
 
 FORMAT = 2

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mpsn._device import pick_device as checked_device
+from mpsn._rows.device import pick_device as checked_device
 from mpsn.errors import MPSNError
 from mpsn.training._distributed import world_size
 from mpsn.training._launch import find_place

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from mpsn.complexes._memory import available_memory
-from mpsn.complexes._sparse import ranges
+from mpsn._rows.memory import available_memory
+from mpsn._rows.sparse import ranges
 from mpsn.complexes.complex import Complex
 from mpsn.errors import TooLargeError
 from mpsn.wl._grouping import Multisets, distinct

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.complexes._memory import available_memory
+from mpsn._rows.memory import available_memory
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl._grouping import Distinct, Multisets, distinct, group, merge
 from mpsn.wl._inputs import Initial

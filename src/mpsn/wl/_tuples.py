@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from mpsn._rows.memory import available_memory
 from mpsn.complexes._graphs import CleanGraphs
-from mpsn.complexes._memory import available_memory
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl._grouping import Multisets, distinct
 from mpsn.wl._inputs import Initial, read

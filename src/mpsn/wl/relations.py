@@ -6,8 +6,8 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor
 
+from mpsn._rows.sparse import grouped, ranges
 from mpsn.complexes._operators import Kind
-from mpsn.complexes._sparse import grouped, ranges
 from mpsn.complexes.complex import Complex
 from mpsn.wl._grouping import Multisets
 from mpsn.wl._refinement import Colors, Painter

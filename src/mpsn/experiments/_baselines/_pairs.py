@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from mpsn.complexes._sparse import SparseRows, ranges
+from mpsn._rows.sparse import SparseRows, ranges
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
 from mpsn.nn.models import GINConfig

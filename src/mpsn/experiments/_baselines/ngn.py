@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
-from mpsn.complexes._sparse import SparseRows, ranges
+from mpsn._rows.sparse import SparseRows, ranges
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import activation, cochains
 from mpsn.nn.conv._mlp import RowNorm

@@ -161,7 +161,7 @@ class CINConv(torch.nn.Module):
             raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
         for k, project in enumerate(self.project):
             given = hs[k].shape[-1] > 0
-            hs[k] = project(hs[k]) if given else K.incidence(k).boundary(hs[k - 1], reduce="mean")
+            hs[k] = project(hs[k]) if given else K.incidence(k).from_faces(hs[k - 1], reduce="mean")
         return hs, dims
 
     def own(self, k: int, h: Tensor, part: int) -> Tensor:
@@ -172,7 +172,7 @@ class CINConv(torch.nn.Module):
 
     def _low(self, K: Complex, hs: list[Tensor], k: int) -> Tensor:
         own = self.own(k, hs[k], 0)
-        return own + K.incidence(k).boundary(hs[k - 1]) if k else own
+        return own + K.incidence(k).from_faces(hs[k - 1]) if k else own
 
     def _up(self, K: Complex, hs: list[Tensor], k: int) -> Tensor:
         own = self.own(k, hs[k], 1)

@@ -62,14 +62,14 @@ class LinearMPSNConv(torch.nn.Module):
             total = self.own[i](h)
             if i > 0:
                 incidence = K.incidence(i)
-                below = incidence.coboundary(h, signed=True)  # B_i H_i
+                below = incidence.from_cofaces(h, signed=True)  # B_i H_i
                 inner = self.down[i - 1](below) + self.from_faces[i - 1](hs[i - 1])
-                total = total + incidence.boundary(inner, signed=True)
+                total = total + incidence.from_faces(inner, signed=True)
             if i < self.max_dim:
                 incidence = K.incidence(i + 1)
-                above = incidence.boundary(h, signed=True)  # B_{i+1}ᵀ H_i
+                above = incidence.from_faces(h, signed=True)  # B_{i+1}ᵀ H_i
                 inner = self.up[i](above) + self.from_cofaces[i](hs[i + 1])
-                total = total + incidence.coboundary(inner, signed=True)
+                total = total + incidence.from_cofaces(inner, signed=True)
             out.append(self.act(total))
         return out
 

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch_geometric.nn.aggr import Aggregation, MeanAggregation, MultiAggregation, SumAggregation
 from torch_geometric.nn.resolver import aggregation_resolver
 
+from mpsn._rows.sparse import rows
 from mpsn.complexes._operators import Kind, entry_pairs
-from mpsn.complexes._sparse import rows
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from mpsn._rows.sparse import rows
 from mpsn.complexes import Incidence, SimplicialComplex
-from mpsn.complexes._sparse import rows
 from mpsn.errors import LayerError
 from mpsn.nn._checks import Activation, activation, cochains
 
@@ -79,15 +79,15 @@ class SCConv(torch.nn.Module):
         edges, triangles = K.incidence(1), K.incidence(2)
         d0 = edges.degree.clamp(min=1).to(h0.dtype)  # (n_0,)
         d2 = triangles.degree.clamp(min=1).to(h0.dtype)  # (n_1,), also D_5, whose zeros are unused
-        d1 = (2 * edges.coboundary(d2)).clamp(min=1)  # (n_0,)
+        d1 = (2 * edges.from_cofaces(d2)).clamp(min=1)  # (n_0,)
 
         def down(h: Tensor, B: Incidence, d: Tensor) -> Tensor:
-            below = B.coboundary(h, signed=True)
-            return B.boundary(below / rows(d, below), signed=True)  # Bᵀ D⁻¹ B h
+            below = B.from_cofaces(h, signed=True)
+            return B.from_faces(below / rows(d, below), signed=True)  # Bᵀ D⁻¹ B h
 
         def up(h: Tensor, B: Incidence, d: Tensor) -> Tensor:
-            above = B.boundary(h / rows(d + 1, h), signed=True)
-            return B.coboundary(above, signed=True)  # B Bᵀ (D + I)⁻¹ h
+            above = B.from_faces(h / rows(d + 1, h), signed=True)
+            return B.from_cofaces(above, signed=True)  # B Bᵀ (D + I)⁻¹ h
 
         d_edge = rows(d2, h1)
         a0_up = h0 - up(h0, edges, d0)
@@ -95,10 +95,10 @@ class SCConv(torch.nn.Module):
         a1_down = (d_edge + 1) * (h1 / d_edge + h1 - down(h1, edges, d1))
         a2_down = 2 * (2 * h2 - down(h2, triangles, d2))
 
-        from_edges = edges.coboundary(h1, signed=True) / rows(d1, h0)
-        from_vertices = d_edge * edges.boundary(h0 / rows(d1, h0), signed=True)
-        from_triangles = triangles.coboundary(h2 / 3, signed=True)
-        to_triangles = triangles.boundary(h1 / d_edge, signed=True)
+        from_edges = edges.from_cofaces(h1, signed=True) / rows(d1, h0)
+        from_vertices = d_edge * edges.from_faces(h0 / rows(d1, h0), signed=True)
+        from_triangles = triangles.from_cofaces(h2 / 3, signed=True)
+        to_triangles = triangles.from_faces(h1 / d_edge, signed=True)
         return [
             self.act(w["00"](a0_up) + w["01"](from_edges)),
             self.act(w["10"](from_vertices) + w["11"](a1_down + a1_up) + w["12"](from_triangles)),

@@ -91,8 +91,8 @@ def hodge(K: Complex, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
     down, up = torch.zeros_like(h), torch.zeros_like(h)
     if k > 0:
         below = K.incidence(k)
-        down = below.boundary(below.coboundary(h, signed=True), signed=True)
+        down = below.from_faces(below.from_cofaces(h, signed=True), signed=True)
     if K.count(k + 1):
         above = K.incidence(k + 1)
-        up = above.coboundary(above.boundary(h, signed=True), signed=True)
+        up = above.from_cofaces(above.from_faces(h, signed=True), signed=True)
     return down, up

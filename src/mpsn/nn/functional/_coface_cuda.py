@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
+from mpsn._rows.cuda import segment_sum
+from mpsn._rows.sparse import REDUCED, SparseRows, is_traced
 from mpsn.complexes import Incidence
-from mpsn.complexes._segment_cuda import segment_sum
-from mpsn.complexes._sparse import REDUCED, SparseRows, is_traced
 
 try:  # comes with torch for CUDA, on most systems
     import triton
@@ -18,7 +18,7 @@ TILE = 1024  # numbers that a program handles at a time
 WIDTH = 128  # maximal number of columns per program
 
 if triton is not None:
-    from mpsn.complexes._segment_cuda import widened
+    from mpsn._rows.cuda import widened
 
     @triton.jit
     def _expm1(x):  # type: ignore[no-untyped-def]
@@ -225,7 +225,7 @@ def gradients(p: Tensor, q: Tensor, B: Incidence, grad: Tensor, kind: str) -> li
 
 def _receive(p: Tensor, q: Tensor, grad: Tensor | None, B: Incidence, kind: str) -> Tensor:
     """Return the sums of messages or, given the gradient of these, that of p; like p."""
-    rows = B._matrix("coboundary", False)
+    rows = B._matrix("from_cofaces", False)
     assert isinstance(rows, SparseRows)
     (order, ptr), cuts, columns = B.cofaces, rows.cuts(), q[0].numel()
     pieces, dtype = (ptr, p.dtype) if cuts is None else (cuts[0], torch.float32)

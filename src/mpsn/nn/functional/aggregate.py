@@ -11,6 +11,9 @@ from mpsn.errors import LayerError
 if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
 
+# The method of an incidence that sums over each kind of senders.
+SUMS = {"boundary": "from_faces", "coboundary": "from_cofaces", "lower": "lower", "upper": "upper"}
+
 
 def aggregate(
     K: "Complex", k: int, kind: Kind, h: Tensor, *, signed: bool = False, reduce: Reduce = "sum"
@@ -33,10 +36,10 @@ def aggregate(
         >>> mpsn.nn.functional.aggregate(K, 1, "upper", torch.tensor([[1.0], [2.0], [4.0]])).T
         tensor([[6., 5., 3.]])
     """
-    if kind not in ("boundary", "coboundary", "lower", "upper"):
+    if kind not in SUMS:
         raise LayerError(
             f"Expected kind 'boundary', 'coboundary', 'lower' or 'upper', got {kind!r}."
         )
     incidence = K.incidence(k if kind in ("boundary", "lower") else k + 1)
-    out: Tensor = getattr(incidence, kind)(h, signed=signed, reduce=reduce)
+    out: Tensor = getattr(incidence, SUMS[kind])(h, signed=signed, reduce=reduce)
     return out

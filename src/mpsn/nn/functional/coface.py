@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
+from mpsn._rows.sparse import is_traced, wide
 from mpsn.complexes import Incidence, _plain
-from mpsn.complexes._sparse import is_traced, wide
 from mpsn.errors import LayerError
 from mpsn.nn.functional import _coface_cuda
 

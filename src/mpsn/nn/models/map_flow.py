@@ -92,7 +92,7 @@ class MapFlowNet(Model):
     def _sums(self, K: Complex, h: Tensor, position: Tensor) -> Iterator[Tensor]:
         places = [position]  # up to dimension 2, the mean over faces is that over vertices
         for k in range(1, max(self.config.dims) + 1):
-            places.append(K.incidence(k).boundary(places[-1], reduce="mean"))  # (n_k, d)
+            places.append(K.incidence(k).from_faces(places[-1], reduce="mean"))  # (n_k, d)
         for k in self.config.dims:
             if k == 0:
                 change = fn.aggregate(K, 0, "coboundary", h, signed=True)  # B_1 h, (n_0, ..., 1)

@@ -61,5 +61,5 @@ def coarsen(
     L, maps = image(K, cluster)
     out = list(xs)
     for k, (x, B) in enumerate(zip(xs, maps, strict=False)):
-        out[k] = None if x is None else B.coboundary(x, signed=signed, reduce=reduce)
+        out[k] = None if x is None else B.from_cofaces(x, signed=signed, reduce=reduce)
     return Pooled(L, out, maps)

@@ -16,8 +16,8 @@ class Pooled(NamedTuple):
         K: The complex, or union; without features, labels and vertex names of its own.
         xs: Its features, one tensor (m_k, F) per dimension, or None where none were given.
         maps: For each dimension the :class:`mpsn.complexes.Incidence` of the n_k old cells with
-            the one new cell that each became, if any. Its ``boundary`` goes back, from (m_k, F) to
-            (n_k, F), and its ``coboundary`` sums old cells at the new ones.
+            the one new cell that each became, if any. Its ``from_faces`` goes back, from (m_k, F)
+            to (n_k, F), and its ``from_cofaces`` sums old cells at the new ones.
     """
 
     K: Complex
@@ -51,5 +51,5 @@ def unpool(
     """
     out = list(xs)
     for k, (x, B) in enumerate(zip(xs, maps, strict=False)):
-        out[k] = None if x is None else B.boundary(x, signed=signed)
+        out[k] = None if x is None else B.from_faces(x, signed=signed)
     return out

@@ -61,9 +61,9 @@ def topk_pool(
     L, maps = restrict(K.bare(), closure(K, {dim: best}, full=True))
     gates = [maps[dim].spread(score.reshape(-1, 1))]  # (m_k, 1)
     for k in range(dim, 0, -1):
-        gates.insert(0, L.incidence(k).coboundary(gates[0], reduce="mean"))
+        gates.insert(0, L.incidence(k).from_cofaces(gates[0], reduce="mean"))
     for k in range(dim + 1, len(maps)):
-        gates.append(L.incidence(k).boundary(gates[-1], reduce="mean"))
+        gates.append(L.incidence(k).from_faces(gates[-1], reduce="mean"))
     out = list(xs)
     for k, (x, B, gate) in enumerate(zip(xs, maps, gates, strict=False)):
         out[k] = None if x is None else B.spread(x) * gate

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.nn.aggr import Aggregation
 from torch_geometric.nn.resolver import aggregation_resolver
 
-from mpsn.complexes._sparse import wide
+from mpsn._rows.sparse import wide
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError
@@ -46,7 +46,7 @@ def pool(K: Complex, k: int, h: Tensor, reduce: str | Aggregation = "sum") -> Te
     if alone:
         total = h.sum(dim=0, keepdim=h.dim() == 2)  # (1, F) or (B, F)
         return total / max(h.shape[0], 1) if aggregation == "mean" else total
-    return K.membership(k).boundary(h, reduce=aggregation)
+    return K.membership(k).from_faces(h, reduce=aggregation)
 
 
 def _aggregate(K: Complex, k: int, h: Tensor, aggregation: Aggregation) -> Tensor:

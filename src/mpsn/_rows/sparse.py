@@ -9,7 +9,7 @@ from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
 
-from mpsn.complexes import _segment_cpu
+from mpsn._rows import cpu
 
 LONG = 256  # longest sequential sum in single precision; longer rows are split
 REDUCED = (torch.bfloat16, torch.float16)  # what is summed in single precision
@@ -34,13 +34,12 @@ def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Return the positions of 0, ..., n - 1 in an index, and the offsets (n + 1,) of each value.
 
     Example:
-        >>> from mpsn.complexes import _segment_cpu
         >>> grouped(torch.tensor([1, 0, 1]), 3)
         (tensor([1, 0, 2]), tensor([0, 1, 3, 3]))
     """
     index = index.reshape(-1)
     if index.is_cpu and not is_traced(index) and not torch._C._are_functorch_transforms_active():
-        order, ptr = _segment_cpu.count_sort(index.numpy(), n)
+        order, ptr = cpu.count_sort(index.numpy(), n)
         return torch.from_numpy(order), torch.from_numpy(ptr)
     values, positions = torch.sort(index, stable=True)
     return positions, torch.searchsorted(values, torch.arange(n + 1, device=index.device))
@@ -60,7 +59,7 @@ class SparseRows:
         groups: Returns the entries by column. Defaults to :func:`grouped`.
 
     Example:
-        >>> from mpsn.complexes._sparse import SparseRows
+        >>> from mpsn._rows.sparse import SparseRows
         >>> A = SparseRows(torch.tensor([2, 0, 1]), torch.tensor([0, 1, 3]), 3)  # [0 0 1], [1 1 0]
         >>> (A @ torch.tensor([[1.0], [10.0], [100.0]])).T
         tensor([[100.,  11.]])
@@ -204,14 +203,14 @@ def segment_sum(
         return m.new_zeros(n, *h.shape[1:]).index_add(0, repeat(ptr, len(index)), m).to(dtype)
     flat, out = h if h.dim() == 2 else h.reshape(h.shape[0], -1), None
     if h.is_cuda:
-        from mpsn.complexes import _segment_cuda
+        from mpsn._rows import cuda
 
-        out = _segment_cuda.segment_sum(flat, index, ptr, weight, dtype)
+        out = cuda.segment_sum(flat, index, ptr, weight, dtype)
     elif h.is_cpu and h.dtype == torch.float64:
         out = flat.new_empty(n, flat.shape[1])
         some = flat.new_empty(0) if weight is None else weight.to(h.dtype)
         args = (flat, index, ptr, some, out)
-        _segment_cpu.segment_sum(*(t.detach().numpy() for t in args))
+        cpu.segment_sum(*(t.detach().numpy() for t in args))
     if out is None:
         flat = wide(flat)
         each = None if weight is None else weight.to(flat.dtype)
@@ -304,7 +303,6 @@ def ranges(start: Tensor, size: Tensor, total: int | None = None) -> tuple[Tenso
     the sizes avoids a device synchronization.
 
     Example:
-        >>> from mpsn.complexes import _segment_cpu
         >>> ranges(torch.tensor([5, 0]), torch.tensor([2, 1]))
         (tensor([0, 0, 1]), tensor([5, 6, 0]))
     """

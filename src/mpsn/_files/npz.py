@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpsn._io import open_zip, read_member
+from mpsn._files.io import open_zip, read_member
 from mpsn.errors import FileError
 
 READ_HEADER = {
