@@ -35,12 +35,11 @@ from sklearn.svm import LinearSVC
 
 from mpsn.datasets import tu_folds
 from mpsn.datasets._collections import read_collection
-from mpsn.estimators import SimplicialClassifier, _kernel
+from mpsn.estimators import SimplicialClassifier, SWLKernel, WLKernel, _kernel
 from mpsn.estimators._inputs import prepare
 from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
 from mpsn.training._splits import hold_out
-from mpsn.wl import SWLKernel, WLKernel
 
 TU = ("NCI1", "REDDIT-BINARY", "IMDB-BINARY", "IMDB-MULTI", "PROTEINS")
 LARGE = ("REDDIT-BINARY", "IMDB-BINARY", "IMDB-MULTI")  # complexes

@@ -10,8 +10,13 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
 
 import mpsn
-from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor
-from mpsn.wl import SWLKernel, WLKernel
+from mpsn.estimators import (
+    EdgeFlowClassifier,
+    SimplicialClassifier,
+    SimplicialRegressor,
+    SWLKernel,
+    WLKernel,
+)
 
 ESTIMATORS = [
     SimplicialClassifier(),

@@ -12,11 +12,10 @@ from torch_geometric.loader import DataLoader
 from torch_geometric.transforms import Compose, NormalizeScale
 
 from mpsn import MPSNError, rips_complex
-from mpsn.estimators import SimplicialClassifier
+from mpsn.estimators import SimplicialClassifier, SWLKernel
 from mpsn.lifting import ToComplex, independence_complex, motif_complex
 from mpsn.lifting._named import as_lift
 from mpsn.lifting.transforms import LIFTS
-from mpsn.wl import SWLKernel
 
 ROOT = Path(__file__).parents[2]
 GRAPH = Data(

@@ -244,7 +244,7 @@ def test_colors_are_those_of_the_kernel():
     data = mpsn.clique_complexes([*GRAPHS[:9], nx.empty_graph(3)], 2)
     kernel = find_colors(data.union, 2, 2, torch.zeros(0))
     table = kernel.table(data.union).toarray()
-    full = mpsn.wl.SWLKernel(rounds=ROUNDS).fit_transform([*GRAPHS[:9], nx.empty_graph(3)])
+    full = mpsn.estimators.SWLKernel(rounds=ROUNDS).fit_transform([*GRAPHS[:9], nx.empty_graph(3)])
     common = full.toarray()[:, (full.toarray() > 0).sum(axis=0) > 1]
     columns = table[:, : len(kernel.colors)]
     assert sorted(map(tuple, columns.T)) == sorted(map(tuple, common.T))

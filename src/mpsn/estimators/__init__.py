@@ -1,4 +1,4 @@
-"""Models of graphs, of cells and of edge flows with the interface of scikit-learn.
+"""Models and features of graphs, of cells and of edge flows with the interface of scikit-learn.
 
 >>> from mpsn.estimators import SimplicialClassifier
 >>> graphs = [nx.cycle_graph(n) for n in range(3, 11)] + [nx.star_graph(n) for n in range(2, 10)]
@@ -11,6 +11,7 @@ import os
 from typing import get_args
 
 from mpsn.estimators._cells import CellClassifier, CellRegressor
+from mpsn.estimators._color_counts import SWLKernel, WLKernel
 from mpsn.estimators._edge_flow import EdgeFlowClassifier
 from mpsn.estimators._explain import Explanation
 from mpsn.estimators._saving import load_estimator
@@ -23,10 +24,12 @@ __all__ = [
     "CellRegressor",
     "EdgeFlowClassifier",
     "Explanation",
+    "SWLKernel",
     "ScaffoldKFold",
     "SimplexPredictor",
     "SimplicialClassifier",
     "SimplicialRegressor",
+    "WLKernel",
     "load",
 ]
 

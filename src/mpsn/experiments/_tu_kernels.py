@@ -90,7 +90,7 @@ def grams(
 
 def _counter(test: Kernel, data: ComplexDataset[Any], labeled: bool) -> Callable[[int], Any]:
     """Return the function from a number of rounds to counts, (graphs, F) as scipy CSR."""
-    from mpsn.wl import SWLKernel, WLKernel
+    from mpsn.estimators import SWLKernel, WLKernel
 
     K = data.union
     if test == "graphlet":

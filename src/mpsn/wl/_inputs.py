@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-import networkx as nx
 import numpy as np
 import torch
 from torch import Tensor
@@ -47,22 +46,6 @@ def check_vertices(sizes: Tensor, what: str) -> None:
         raise ColoringError(
             f"Expected at least one vertex, got none in {what} {number}; leave it out."
         )
-
-
-def common_attributes(graphs: Iterable[object]) -> list[Any]:
-    """Return the names of the attributes that all vertices of all networkx graphs have."""
-    rows = [row for g in graphs if isinstance(g, nx.Graph) for _, row in g.nodes(data=True)]
-    return sorted(set(rows[0]).intersection(*rows), key=str) if rows else []
-
-
-def vertex_features(graph: object, names: Sequence[Any]) -> Any:
-    """Return the rows of x, or the values of a networkx graph's attributes; None without any."""
-    if not isinstance(graph, nx.Graph):
-        return as_graph(graph).x
-    rows = [row for _, row in graph.nodes(data=True)]
-    if not names or not all(name in row for row in rows for name in names):
-        return None
-    return [tuple((type(row[name]).__name__, row[name]) for name in names) for row in rows]
 
 
 class Initial(NamedTuple):

@@ -1,23 +1,21 @@
 """Graphs as counts of colors: Weisfeiler-Lehman features for scikit-learn."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
+import networkx as nx
 import numpy as np
 import scipy.sparse
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mpsn.complexes._graphs import as_graph
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError
 from mpsn.lifting._named import Lift, as_lift, as_transform
-from mpsn.wl._inputs import bare, common_attributes, vertex_features
-from mpsn.wl._palette import Palette
-from mpsn.wl._refinement import Refinement
-from mpsn.wl._vertices import wl
-from mpsn.wl.simplices import swl
+from mpsn.wl import Palette, Refinement, swl, wl
 
 
 class _ColorCounts(TransformerMixin, BaseEstimator):
@@ -41,26 +39,26 @@ class _ColorCounts(TransformerMixin, BaseEstimator):
     def fit_transform(self, graphs: Sequence[object], y: object = None) -> Any:
         """Learn the colors of graphs and count them."""
         self.palette_ = Palette()
-        found = self._refine(list(graphs), self.rounds, self.palette_)
-        self.rounds_, self.levels_ = found.rounds, len(found.ptr)
-        return self._count(found)
+        refinement = self._refine(list(graphs), self.rounds, self.palette_)
+        self.rounds_, self.levels_ = refinement.rounds, len(refinement.ptr)
+        return self._count(refinement)
 
     def transform(self, graphs: Sequence[object]) -> Any:
         """Count colors, (graphs, features) as scipy CSR of int64."""
         check_is_fitted(self, "palette_")
         return self._count(self._refine(list(graphs), self.rounds_, self.palette_.copy()))
 
-    def _count(self, found: Refinement) -> Any:
-        known = len(self.palette_)
+    def _count(self, refinement: Refinement) -> Any:
+        seen = len(self.palette_)
         rows, columns = [], []
-        for turn, colors in enumerate(found.colors):
+        for turn, colors in enumerate(refinement.colors):
             for k, color in enumerate(colors):
-                extra = known + turn * self.levels_ + min(k, self.levels_ - 1)
-                columns.append(torch.where(color < known, color, extra))
-                rows.append(torch.repeat_interleave(found.ptr[k].diff()))
+                unseen = seen + turn * self.levels_ + min(k, self.levels_ - 1)
+                columns.append(torch.where(color < seen, color, unseen))
+                rows.append(torch.repeat_interleave(refinement.ptr[k].diff()))
         # scikit-learn's linear models take only 32-bit indices
         row, column = (torch.cat(part).to("cpu", torch.int32).numpy() for part in (rows, columns))
-        shape = (found.num_complexes, known + (self.rounds_ + 1) * self.levels_)
+        shape = (refinement.num_complexes, seen + (self.rounds_ + 1) * self.levels_)
         return scipy.sparse.csr_array((np.ones(len(row), np.int64), (row, column)), shape=shape)
 
 
@@ -76,7 +74,7 @@ class WLKernel(_ColorCounts):
             rows of x, or with the attributes that all vertices of all networkx graphs have.
 
     Example:
-        >>> features = mpsn.wl.WLKernel(rounds=1).fit_transform([nx.path_graph(3)])
+        >>> features = mpsn.estimators.WLKernel(rounds=1).fit_transform([nx.path_graph(3)])
         >>> features.toarray()  # 3 vertices; 2 ends, 1 middle; none unseen
         array([[3, 2, 1, 0, 0]])
     """
@@ -93,8 +91,8 @@ class WLKernel(_ColorCounts):
         colors = None
         if self.initial == "features":
             if not len(palette):  # a fit
-                self.attributes_ = common_attributes(graphs)
-            colors = [vertex_features(graph, self.attributes_) for graph in graphs]
+                self.attributes_ = _common_attributes(graphs)
+            colors = [_vertex_features(graph, self.attributes_) for graph in graphs]
             if any(rows is None for rows in colors):
                 raise ColoringError(
                     "Expected vertex features x, or attributes of all vertices, in all graphs, got "
@@ -123,7 +121,7 @@ class SWLKernel(_ColorCounts):
         >>> from sklearn.pipeline import make_pipeline
         >>> from sklearn.svm import LinearSVC
         >>> graphs = [nx.cycle_graph(n) for n in (3, 4)] * 5
-        >>> model = make_pipeline(mpsn.wl.SWLKernel(), LinearSVC()).fit(graphs, [0, 1] * 5)
+        >>> model = make_pipeline(mpsn.estimators.SWLKernel(), LinearSVC()).fit(graphs, [0, 1] * 5)
         >>> model.predict([nx.cycle_graph(4)])
         array([1])
     """
@@ -145,11 +143,31 @@ class SWLKernel(_ColorCounts):
         self.max_ring = max_ring
 
     def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
-        own, settings = self.initial == "features", (self.max_dim, self.max_ring)
-        if (one := as_transform(self.lift, *settings)) is not None:
-            complexes: Any = [one(graph) if own else one(graph).bare() for graph in graphs]
+        with_features, sizes = self.initial == "features", (self.max_dim, self.max_ring)
+        if (lift := as_transform(self.lift, *sizes)) is not None:
+            lifted = map(lift, graphs)
+            complexes: Any = list(lifted) if with_features else [K.bare() for K in lifted]
+        elif with_features:
+            complexes = as_lift(self.lift, *sizes)(graphs)
         else:
-            complexes = as_lift(self.lift, *settings)(graphs if own else bare(graphs))
+            bare = [(graph.edge_index, graph.num_nodes) for graph in map(as_graph, graphs)]
+            complexes = as_lift(self.lift, *sizes)(bare)
         return swl(
             complexes, self.adjacencies, initial=self.initial, rounds=rounds, palette=palette
         )
+
+
+def _common_attributes(graphs: Iterable[object]) -> list[Any]:
+    """Return the names of the attributes that all vertices of all networkx graphs have."""
+    vertices = [data for g in graphs if isinstance(g, nx.Graph) for _, data in g.nodes(data=True)]
+    return sorted(set(vertices[0]).intersection(*vertices), key=str) if vertices else []
+
+
+def _vertex_features(graph: object, names: Sequence[Any]) -> Any:
+    """Return the rows of x, or the values of a networkx graph's attributes; None without any."""
+    if not isinstance(graph, nx.Graph):
+        return as_graph(graph).x
+    vertices = [data for _, data in graph.nodes(data=True)]
+    if not names or not all(name in data for data in vertices for name in names):
+        return None
+    return [tuple((type(data[name]).__name__, data[name]) for name in names) for data in vertices]
