@@ -126,7 +126,7 @@ def test_cin_distinguishes_what_cwl_does_and_no_more(max_ring, lower):
     assert (exact[0] == exact[1]) == (max_ring == 3)  # Shrikhande has no induced 4-cycles
     assert (exact[2] == exact[3]) == (max_ring < 5)
     *_, hs = sin_features(data.union, 10, lower=lower)
-    pooled = torch.cat([nn.pool(data.union, k, h) for k, h in enumerate(hs)], dim=1)
+    pooled = torch.cat([nn.global_pool(data.union, k, h) for k, h in enumerate(hs)], dim=1)
     assert classes(pooled / pooled.abs().amax(0).clamp(min=1e-300), 1e-8) == exact
 
 

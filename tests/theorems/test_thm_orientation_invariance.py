@@ -48,7 +48,7 @@ def test_even_readouts_are_invariant(even):
     even = even.double() if isinstance(even, torch.nn.Module) else even
 
     def model(K, xs):
-        return torch.cat([nn.pool(K, k, even(x)) for k, x in enumerate(conv(K, xs))])
+        return torch.cat([nn.global_pool(K, k, even(x)) for k, x in enumerate(conv(K, xs))])
 
     assert_orientation_invariant(model, in_channels=3, max_dim=2)
 
@@ -56,4 +56,6 @@ def test_even_readouts_are_invariant(even):
 def test_without_an_even_readout_invariance_is_lost():
     conv = nn.OrientedConv(3, 4).double()
     with pytest.raises(AssertionError, match=r"f\(TH, TBT\) = f\(H, B\), but it fails on"):
-        assert_orientation_invariant(lambda K, h: nn.pool(K, 1, conv(K, h)), in_channels=3, dim=1)
+        assert_orientation_invariant(
+            lambda K, h: nn.global_pool(K, 1, conv(K, h)), in_channels=3, dim=1
+        )

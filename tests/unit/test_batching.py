@@ -8,9 +8,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils.data import Subset
 from torch_geometric.loader import DataLoader
 
 from mpsn import ComplexDataset, SimplicialComplex, clique_complex, collate
+from mpsn.complexes import Complex
 from mpsn.errors import ComplexError, FileError, TooLargeError
 from mpsn.testing import complexes
 
@@ -133,8 +135,24 @@ def test_loads_through_pyg(workers):
     assert last[1] == items[4]
     assert last.to_data_list() == items[3:6]
     assert pickle.loads(pickle.dumps(last)) == last
-    packed = DataLoader(ComplexDataset(items), batch_size=3)
-    assert list(packed) == batches
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loader_batches_a_packed_dataset_without_slicing_its_items(workers, monkeypatch):
+    items = labelled([clique_complex(nx.gnp_random_graph(8, 0.5, seed=i)) for i in range(7)])
+    packed, part = ComplexDataset(items), Subset(ComplexDataset(items), [5, 0, 2, 2])
+    with monkeypatch.context() as patch:
+        patch.delattr(ComplexDataset, "__getitem__")
+        patch.delattr(Complex, "to_list")
+        batches = list(DataLoader(packed, batch_size=3, num_workers=workers))
+        parts = list(DataLoader(part, batch_size=3, num_workers=workers))
+    assert batches == list(DataLoader(items, batch_size=3))
+    assert parts == [packed.batch([5, 0, 2]), packed.batch([2])]
+    assert [batch.num_graphs for batch in batches] == [3, 3, 1]
+    assert batches[1][2] == items[5]
+    assert batches[1][:2] == items[3:5]
+    assert [K for batch in batches for K in batch.to_data_list()] == items
+    assert pickle.loads(pickle.dumps(batches[1])) == batches[1]
 
 
 def dataset() -> ComplexDataset:

@@ -306,7 +306,7 @@ def test_inductor_agrees():
             lambda K, xs: nn.OrientedConv(2, 3, act="sine"),
             "name of an activation, such as 'elu'",
         ),
-        (lambda K, xs: nn.pool(K, 0, xs[0], "maximal"), "Expected"),
+        (lambda K, xs: nn.global_pool(K, 0, xs[0], "maximal"), "Expected"),
         (lambda K, xs: nn.Populate(5, 2)(K, xs[0]), r"shape \(3, 5\)"),
         (lambda K, xs: nn.ComplexReadout(2, 2, 2, dims=()), "at least one dimension"),
         (

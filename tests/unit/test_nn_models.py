@@ -281,16 +281,16 @@ def test_populate_sums_over_vertices():
 def test_pool_by_hand():
     K = union(nx.path_graph(2), nx.empty_graph(1), nx.empty_graph(0))
     h = torch.tensor([[1.0], [3.0], [5.0]])
-    assert nn.pool(K, 0, h).tolist() == [[4.0], [5.0], [0.0]]
-    assert nn.pool(K, 0, h, "mean").tolist() == [[2.0], [5.0], [0.0]]
+    assert nn.global_pool(K, 0, h).tolist() == [[4.0], [5.0], [0.0]]
+    assert nn.global_pool(K, 0, h, "mean").tolist() == [[2.0], [5.0], [0.0]]
     flows = torch.tensor([[[1.0], [5.0]], [[3.0], [9.0]]])  # (n, B, F)
     one = mpsn.clique_complex(nx.path_graph(2))
-    assert nn.pool(one, 0, flows).tolist() == [[4.0], [14.0]]
-    assert nn.pool(one, 0, flows, "mean").tolist() == [[2.0], [7.0]]
+    assert nn.global_pool(one, 0, flows).tolist() == [[4.0], [14.0]]
+    assert nn.global_pool(one, 0, flows, "mean").tolist() == [[2.0], [7.0]]
     with pytest.raises(LayerError, match=r"of 3 complexes.*a batch \(n, B, F\) lives on one"):
-        nn.pool(K, 0, torch.ones(3, 2, 4))
+        nn.global_pool(K, 0, torch.ones(3, 2, 4))
     with pytest.raises(LayerError, match="features of the 3 0-cells"):
-        nn.pool(K, 0, torch.ones(2, 4))
+        nn.global_pool(K, 0, torch.ones(2, 4))
 
 
 def test_models_say_what_they_are():

@@ -210,13 +210,13 @@ def test_readouts_take_aggregations_of_pyg(name):
     xs = [torch.randn(n, 3) for n in K.counts]
     module = aggregation_resolver(how)
     for k, x in enumerate(xs):
-        rows = nn.pool(K, k, x, how)
+        rows = nn.global_pool(K, k, x, how)
         for i in range(4):
             one = x[K.batch(k) == i]
             want = module(one, torch.zeros(len(one)).long(), dim=0)[0] if len(one) else 0 * rows[i]
             torch.testing.assert_close(rows[i], want)
     path = mpsn.clique_complex(nx.path_graph(3))
-    assert not nn.pool(path, 2, torch.zeros(0, 3), how).any()
+    assert not nn.global_pool(path, 2, torch.zeros(0, 3), how).any()
     readout = nn.ComplexReadout(3, 8, 2, dims=(0, 1, 2), reduce=how)
     out = readout(K, xs)
     assert out.shape == (4, 2)
@@ -236,8 +236,8 @@ def test_readouts_differ_by_dimension():
     torch.testing.assert_close(pooled[1], xs[2].amax(0, keepdim=True))
     for wrong in ("attentional", "biggest", None, 3):
         with pytest.raises(LayerError, match=r"reduce 'sum', 'mean', a PyG Aggregation, or"):
-            nn.pool(K, 0, xs[0], wrong)
+            nn.global_pool(K, 0, xs[0], wrong)
     with pytest.raises(LayerError, match="one for each of 2 dims, got 1"):
         nn.ComplexReadout(3, 8, 2, dims=(0, 2), reduce=["mean"])
     with pytest.raises(LayerError, match="is summed or averaged"):
-        nn.pool(K, 0, xs[0][:, None], "max")
+        nn.global_pool(K, 0, xs[0][:, None], "max")

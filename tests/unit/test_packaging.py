@@ -1,10 +1,15 @@
 """What is imported is declared, with a lower bound; what SECURITY.md promises is tested."""
 
 import ast
+import importlib
+import pkgutil
 import re
 import sys
 import tomllib
+from functools import reduce
 from pathlib import Path
+
+import mpsn
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -30,6 +35,14 @@ def test_imports_are_declared_with_lower_bounds():
     found = {name for path in (ROOT / "src").rglob("*.py") for name in imported(path)}
     others = found - sys.stdlib_module_names - WITH_TORCH - {"mpsn"}
     assert {OTHER_NAMES.get(name, name) for name in others} <= declared
+
+
+def test_no_function_hides_a_module_of_its_name():
+    """``import mpsn.nn.pool as pool`` takes the attribute ``pool`` of ``mpsn.nn``."""
+    names = [module.name for module in pkgutil.walk_packages(mpsn.__path__, "mpsn.")]
+    names.remove("mpsn.__main__")
+    modules = {name: importlib.import_module(name) for name in names}
+    assert modules == {name: reduce(getattr, name.split(".")[1:], mpsn) for name in names}
 
 
 def test_promises_name_tests_that_exist():

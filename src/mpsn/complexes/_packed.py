@@ -62,6 +62,10 @@ class ComplexDataset(Sequence[C]):
             return cast(C, self.batch([one]).to_list()[0])
         return type(self)(self.batch(cast(Index, index)))
 
+    def __getitems__(self, index: list[int]) -> list[C]:
+        """Return what a ``DataLoader`` collates to a batch: one union, made by :meth:`batch`."""
+        return [self.batch(index)]
+
     def __iter__(self) -> Iterator[C]:
         for start in range(0, len(self), CHUNK):
             yield from cast(list[C], self.batch(slice(start, start + CHUNK)).to_list())

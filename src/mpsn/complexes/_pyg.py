@@ -26,6 +26,19 @@ class PyGValue(BaseData):
         """Split a batch into its items."""
         raise NotImplementedError
 
+    @property
+    def num_complexes(self) -> int:
+        """Number of items."""
+        raise NotImplementedError
+
+    @property
+    def _num_graphs(self) -> int:
+        return self.num_complexes
+
+    @_num_graphs.setter
+    def _num_graphs(self, count: int) -> None:
+        """Keep PyG's ``Batch`` from counting what it joined, which may be unions."""
+
     def apply(self, func: Callable[[Tensor], Tensor], *args: str) -> Self:
         """Return a copy with ``func`` applied to every tensor."""
 

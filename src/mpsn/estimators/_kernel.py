@@ -16,7 +16,7 @@ from mpsn.complexes._convert import union_of
 from mpsn.complexes.complex import Complex
 from mpsn.errors import FileError
 from mpsn.estimators._tasks import known
-from mpsn.nn.readout import pool
+from mpsn.nn.readout import global_pool
 from mpsn.wl import Palette, swl
 
 ROUNDS = 3
@@ -80,7 +80,7 @@ class ColorSum(torch.nn.Module):
         """Return one row per complex."""
         out = self.bias.expand(K.num_complexes, -1)
         for k, h in enumerate(self.cells(K)):
-            out = out + pool(K, k, h)
+            out = out + global_pool(K, k, h)
         return out
 
     def table(self, K: Complex) -> Any:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.nn import OrientedConv, pool
+from mpsn.nn import OrientedConv, global_pool
 from mpsn.nn.models import GIN, SIN
 
 MOST_ROUNDS = 20_000
@@ -60,7 +60,7 @@ class Oriented(torch.nn.Module):
             assert isinstance(conv, OrientedConv)
             k = conv.dim
             h = conv(K, hs[k])
-            square = pool(K, k, h * h, "mean") + 1e-9  # (surfaces, signals)
+            square = global_pool(K, k, h * h, "mean") + 1e-9  # (surfaces, signals)
             read.append(square.log())
             hs[k] = h * square.mean(1, keepdim=True).rsqrt()[K.batch(k)]
         out: Tensor = self.head(torch.cat(read, 1))
@@ -104,7 +104,7 @@ class Diffusion(torch.nn.Module):
         """Return the soft rank of diffused signals on the k-cells, (surfaces,)."""
         first = torch.randn((K.count(k), self.signals), device=K.device)
         h = self.diffuse(K, k, first)
-        outer = pool(K, k, (h[:, :, None] * h[:, None]).flatten(1))
+        outer = global_pool(K, k, (h[:, :, None] * h[:, None]).flatten(1))
         gram = outer.view(-1, self.signals, self.signals) / self.signals
         floor = self.floor[k - 1].exp() * torch.eye(self.signals, device=K.device)
         solved = torch.linalg.solve(gram + floor, gram)

@@ -13,7 +13,7 @@ from mpsn.nn.conv import (
 )
 from mpsn.nn.pool import Pooled, TopKPool, coarsen, topk_pool, unpool
 from mpsn.nn.populate import Populate
-from mpsn.nn.readout import ComplexReadout, Even, jump, pool
+from mpsn.nn.readout import ComplexReadout, Even, global_pool, jump
 
 __all__ = [
     "CINConv",
@@ -31,9 +31,9 @@ __all__ = [
     "TopKPool",
     "coarsen",
     "functional",
+    "global_pool",
     "jump",
     "models",
-    "pool",
     "topk_pool",
     "unpool",
 ]

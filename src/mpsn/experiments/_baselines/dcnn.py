@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.nn import SimpleConv
 
 from mpsn.complexes.complex import Complex
-from mpsn.nn import pool
+from mpsn.nn import global_pool
 from mpsn.nn._checks import activation, cochains
 from mpsn.nn.models import GINConfig
 from mpsn.nn.models._model import Model, features_of
@@ -49,9 +49,9 @@ class DCNN(Model):
         (h,) = cochains(K, xs, 0, self.config.in_channels, self.last.weight)
         ends = K.incidence(1).table.T  # (2, n_1)
         edge_index = torch.cat([ends, ends.flip(0)], dim=1)
-        means = [pool(K, 0, h, "mean")]  # (C, F)
+        means = [global_pool(K, 0, h, "mean")]  # (C, F)
         for _ in range(self.config.layers):
             h = self.step(h, edge_index)
-            means.append(pool(K, 0, h, "mean"))
+            means.append(global_pool(K, 0, h, "mean"))
         out: Tensor = self.last(self.dropout(self.act(self.weight * torch.cat(means, dim=1))))
         return out

@@ -9,7 +9,7 @@ from torch.nn import Conv1d, Dropout, Flatten, Linear, MaxPool1d, ReLU
 from torch_geometric.nn import SimpleConv, SortAggregation
 
 from mpsn.complexes.complex import Complex
-from mpsn.nn import pool
+from mpsn.nn import global_pool
 from mpsn.nn._checks import activation, cochains
 from mpsn.nn.models import GINConfig
 from mpsn.nn.models._model import Model, features_of
@@ -67,6 +67,6 @@ class DGCNN(Model):
         for layer in self.layers:
             h = self.act(self.mean(layer(h), edge_index))
             every.append(h)
-        rows = pool(K, 0, torch.cat(every, dim=1), self.sort)  # (C, 30 total)
+        rows = global_pool(K, 0, torch.cat(every, dim=1), self.sort)  # (C, 30 total)
         out: Tensor = self.last(self.dense(self.convs(rows[:, None])))
         return out

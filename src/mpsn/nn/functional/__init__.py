@@ -4,7 +4,7 @@ The sums themselves are methods of :class:`mpsn.complexes.Incidence`. All functi
 (n_k, F) or (n_k, B, F), are differentiable, and compile with ``fullgraph=True``.
 """
 
-from mpsn.nn.functional.aggregate import aggregate
+from mpsn.nn.functional.aggregation import aggregate
 from mpsn.nn.functional.coface import coface_messages, split_linear
 
 __all__ = ["aggregate", "coface_messages", "split_linear"]

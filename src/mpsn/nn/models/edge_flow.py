@@ -9,7 +9,7 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn.conv import OrientedConv
 from mpsn.nn.models._model import Config, Model
-from mpsn.nn.readout import pool
+from mpsn.nn.readout import global_pool
 
 
 @dataclass(frozen=True)
@@ -90,5 +90,5 @@ class EdgeFlowNet(Model):
             h = h.abs()
         for conv in self.convs:
             h = conv(K, h)
-        out: Tensor = self.head(pool(K, 1, h if self.config.l0_inv else h.abs()))
+        out: Tensor = self.head(global_pool(K, 1, h if self.config.l0_inv else h.abs()))
         return out

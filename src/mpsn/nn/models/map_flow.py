@@ -11,7 +11,7 @@ from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import check_cochain
 from mpsn.nn.models._model import Config, Model
-from mpsn.nn.readout import pool
+from mpsn.nn.readout import global_pool
 
 
 @dataclass(frozen=True)
@@ -103,4 +103,4 @@ class MapFlowNet(Model):
                 signals = [fn.aggregate(K, 2, "boundary", h, signed=True).abs()]  # |B_2ᵀ h|
             where = places[k][:, None] if h.dim() == 3 else places[k]
             for signal in signals:
-                yield pool(K, k, signal * where)  # (..., d)
+                yield global_pool(K, k, signal * where)  # (..., d)

@@ -9,7 +9,7 @@ from mpsn.complexes._batching import cut_table, take
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn._checks import check_complex
-from mpsn.nn.readout import pool
+from mpsn.nn.readout import global_pool
 
 
 class Marked(torch.nn.Module):
@@ -56,4 +56,4 @@ class Marked(torch.nn.Module):
         mark = torch.zeros_like(first)
         mark[copies.ptr(0)[:-1] + vertex, -1] = 1
         out: Tensor = self.model(copies.replace(x=[first + mark, *copies.x[1:]]))  # (n_0, G)
-        return pool(K, 0, out)
+        return global_pool(K, 0, out)

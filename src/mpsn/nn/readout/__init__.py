@@ -2,6 +2,6 @@
 
 from mpsn.nn.readout.complex_readout import ComplexReadout, jump
 from mpsn.nn.readout.even import Even
-from mpsn.nn.readout.pool import pool
+from mpsn.nn.readout.global_pooling import global_pool
 
-__all__ = ["ComplexReadout", "Even", "jump", "pool"]
+__all__ = ["ComplexReadout", "Even", "global_pool", "jump"]

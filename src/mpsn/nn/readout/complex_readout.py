@@ -10,7 +10,7 @@ from torch_geometric.nn.aggr import Aggregation
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn._checks import activation, check_complex, check_list, cochain
-from mpsn.nn.readout.pool import as_aggregation, pool, width_of
+from mpsn.nn.readout.global_pooling import as_aggregation, global_pool, width_of
 
 DropoutPosition = Literal["before_sum", "after_sum"]
 
@@ -31,7 +31,7 @@ class ComplexReadout(torch.nn.Module):
         out_channels: Width G of the result.
         dims: The dimensions to read.
         reduce: AGG: ``"sum"``, ``"mean"``, or an aggregation of PyG or its name, see
-            :func:`mpsn.nn.pool`; or a list, one for each of ``dims``. Defaults to ``"sum"``.
+            :func:`mpsn.nn.global_pool`; or a list, one for each of ``dims``. Defaults to ``"sum"``.
         act: The non-linearity: a name that PyG knows, or ``"id"``. Defaults to ``"relu"``.
         bias: Whether MLP_p have biases. Defaults to True.
         shared: Whether all dimensions share one MLP_p. Defaults to False.
@@ -108,7 +108,7 @@ class ComplexReadout(torch.nn.Module):
     def pooled(self, K: Complex, xs: Sequence[Tensor]) -> list[Tensor]:
         """Return one tensor (C, F) for each of ``dims``."""
         each = enumerate(zip(self.dims, xs, strict=True))
-        return [pool(K, k, x, self.reduce[i]) for i, (k, x) in each]
+        return [global_pool(K, k, x, self.reduce[i]) for i, (k, x) in each]
 
     def combine(self, pooled: Sequence[Tensor]) -> Tensor:
         """Return one row per complex, from one tensor (C, F) for each of ``dims``."""

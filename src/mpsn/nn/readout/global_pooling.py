@@ -13,7 +13,7 @@ from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError
 
 
-def pool(K: Complex, k: int, h: Tensor, reduce: str | Aggregation = "sum") -> Tensor:
+def global_pool(K: Complex, k: int, h: Tensor, reduce: str | Aggregation = "sum") -> Tensor:
     r"""Sum, average or otherwise aggregate the k-cells of each complex of a union.
 
     Args:
@@ -29,7 +29,8 @@ def pool(K: Complex, k: int, h: Tensor, reduce: str | Aggregation = "sum") -> Te
 
     Example:
         >>> edge = SimplicialComplex.from_simplices([[0, 1]])
-        >>> mpsn.nn.pool(mpsn.collate([edge, edge]), 0, torch.tensor([[1.0], [2.0], [3.0], [4.0]]))
+        >>> h = torch.tensor([[1.0], [2.0], [3.0], [4.0]])
+        >>> mpsn.nn.global_pool(mpsn.collate([edge, edge]), 0, h)
         tensor([[3.],
                 [7.]])
     """
