@@ -186,7 +186,7 @@ def networks(kind, name, device):
     y = torch.as_tensor(y)
     splits = []
     for train, test in folds:
-        stay, held = hold_out(y[train])
+        stay, held = hold_out(y[train], 0.1, 0)
         splits.append(Split(*(torch.as_tensor(at) for at in (train[stay], train[held], test))))
     sizes = (data.union.x[0].shape[1], 32, int(y.max()) + 1, 4)
     same = {"act": "relu", "norm": True, "jump": True, "readout": "sum", "dropout": 0.5}

@@ -58,7 +58,7 @@ def test_networks_are_trained_selected_and_tested_on_the_given_parts(data, monke
 
     def fake(complexes, y, splits, build, settings, **_):
         seen.extend(splits)
-        return [Trained(None, {"val": [0.2, 0.4, 0.4], "test": [0.1, 0.9, 0.5]}) for _ in splits]
+        return [Trained(None, {"val": [0.2, 0.4, 0.4], "test": [0.9, 0.1, 0.5]}) for _ in splits]
 
     monkeypatch.setattr(tu, "train_folds", fake)
     job = replace(EXPERIMENT.jobs("row", SMALL, (0,))[0], seeds=(0, 1))
@@ -69,7 +69,7 @@ def test_networks_are_trained_selected_and_tested_on_the_given_parts(data, monke
         inner = fold["model_selection"][0]
         expected = [inner["train"], inner["validation"], fold["test"]]
         assert [part.tolist() for part in split] == expected
-    assert runs[0].metrics["honest"] == 0.9  # the first of the best validation epochs
+    assert runs[0].metrics["honest"] == 0.1  # the first of the best in validation, worst in testing
     assert runs[0].metrics["imbalance"] == pytest.approx(20)  # five to validate, of 5 classes
     EXPERIMENT.check(Record(job, runs, 1.0, 1, {}))
     lacking = [replace(run, metrics={"honest": 0.9}) for run in runs]

@@ -61,14 +61,16 @@ def test_every_row_changes_the_default_in_what_its_name_says():
 
 def test_test_folds_are_left_alone_unless_asked_for(data):
     sets, folds = EXPERIMENT.read(NAME, data)
-    found = [split(sets.y, folds, 3, seed) for seed in (0, 1)]
+    found = [split(sets.y, folds, 3, seed, test=False) for seed in (0, 1)]
     for one in found:
         assert sorted(torch.cat(one).tolist()) == sorted(folds.train[3].tolist())
         assert {len(one.val), len(one.test)} <= {7, 8}  # tenths of 72
     assert set(found[0].test.tolist()) != set(found[1].test.tolist())
-    asked = split(sets.y, folds, 3, None)
-    assert torch.equal(asked.test, folds.test[3])
-    assert sorted(torch.cat(asked[:2]).tolist()) == sorted(folds.train[3].tolist())
+    asked = [split(sets.y, folds, 3, seed, test=True) for seed in (0, 1)]
+    for one in asked:
+        assert torch.equal(one.test, folds.test[3])
+        assert sorted(torch.cat(one[:2]).tolist()) == sorted(folds.train[3].tolist())
+    assert set(asked[0].val.tolist()) != set(asked[1].val.tolist())
 
 
 def test_features(data):
@@ -122,7 +124,7 @@ def test_each_cell_is_normalized_over_its_features():
 def test_variants_train_side_by_side_as_alone(data, variant, max_dim):
     """With padding, as on a GPU, and without."""
     sets, folds = EXPERIMENT.read(NAME, data)
-    splits = [split(sets.y, folds, fold, 0) for fold in range(2)]
+    splits = [split(sets.y, folds, fold, 0, test=False) for fold in range(2)]
     config = replace(
         SIN, in_channels=sets.num_features, out_channels=2, act="relu", max_dim=max_dim
     )
@@ -178,7 +180,7 @@ def test_lookups(data):
         if kind == "degrees":
             ends = Counter(graphs[5].faces(1).reshape(-1).tolist())
             assert keys[5] == tuple(sorted(ends.values()))
-        one = split(sets.y, folds, 0, 0)
+        one = split(sets.y, folds, 0, 0, test=False)
         right = []
         for i in one.test.tolist():
             same = [int(sets.y[j]) for j in torch.cat(one[:2]).tolist() if keys[j] == keys[i]]

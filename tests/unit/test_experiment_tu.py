@@ -156,7 +156,7 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
     def fake(complexes, y, splits, build, settings, *, seeds, device, tick, **_):
         seen.update(y=y, splits=splits, seeds=seeds, model=build(0))
         tick(len(splits) * settings.epochs)
-        test = {"loss": [3, 2, 1], "train": [0, 0, 1], "test": [0.1, 0.9, 0.5]}
+        test = {"loss": [3, 2, 1], "train": [0, 0, 1], "test": [0.9, 0.1, 0.5]}
         return [Trained(None, {**test, "val": [0.2, 0.4, 0.4]}) for _ in splits]
 
     monkeypatch.setattr(tu, "train_folds", fake)
@@ -165,7 +165,7 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
     runs = EXPERIMENT.work(job, resources(data, ticks.append))
     assert sum(ticks) == EXPERIMENT.steps(job)
     assert [(r.seed, r.fold) for r in runs] == [(0, 0), (0, 1), (3, 0), (3, 1)]
-    assert runs[0].metrics["honest"] == 0.9  # the first of the best validation epochs
+    assert runs[0].metrics["honest"] == 0.1  # the first of the best in validation, worst in testing
     assert runs[0].metrics["chosen"] == 1
     assert seen["model"].config.in_channels == 1
     assert seen["model"].config.out_channels == 5

@@ -108,7 +108,7 @@ def test_a_tenth_is_held_out_as_one_of_ten_stratified_parts(seed):
 
 def test_every_class_is_in_both_parts_in_proportion():
     y = torch.tensor([0] * 50 + [1] * 20 + [2] * 2 + [3])
-    stay, held = hold_out(y, 0.1)
+    stay, held = hold_out(y, 0.1, 0)
     assert torch.cat([stay, held]).sort().values.tolist() == list(range(73))
     assert y[held].bincount(minlength=4).tolist() == [5, 2, 1, 0]
     for fraction in (0.01, 0.25, 0.3, 0.9, 0.99):
@@ -119,8 +119,8 @@ def test_every_class_is_in_both_parts_in_proportion():
             assert set(y[held].tolist()) == {0, 1, 2}
             assert abs(len(held) - 73 * fraction) <= 4
     assert not torch.equal(hold_out(y, 0.3, 1)[1], hold_out(y, 0.3, 2)[1])
-    assert len(hold_out(y, 0.0)[1]) == 0
-    assert len(hold_out(torch.zeros(40), 0.25)[1]) == 10
+    assert len(hold_out(y, 0.0, 0)[1]) == 0
+    assert len(hold_out(torch.zeros(40), 0.25, 0)[1]) == 10
 
 
 def fair(change=lambda folds: folds):

@@ -13,6 +13,7 @@ from mpsn.experiments._graph_training import Curves, Metric, Training, measure, 
 from mpsn.nn.models import CIN, GIN, CINConfig, GINEConfig
 from mpsn.training._config import ConfigError
 from mpsn.training._device import seeded
+from mpsn.training._selection import select
 
 
 @dataclass(frozen=True)
@@ -131,20 +132,18 @@ def work(metric: Metric, names: Sequence[str], job: Job, resources: Resources) -
 
 
 def _run(seed: int, curves: Curves, metric: Metric, names: Sequence[str], many: int) -> Run:
-    val = curves.val.mean(1)  # (epochs,)
-    chosen = int((val if metric == "auc" else -val).nan_to_num(-torch.inf).argmax())
-    test = curves.test.mean(1)
+    val, test = curves.val.mean(1).tolist(), curves.test.mean(1).tolist()  # epochs
+    selected = select(val, test, highest=metric == "auc")
     metrics: dict[str, int | float] = {
-        "val": float(val[chosen]),
-        "test": float(test[chosen]),
-        "last": float(test[-1]),
-        "chosen": chosen,
+        "val": selected.validation,
+        "test": selected.test,
+        "last": test[-1],
+        "chosen": selected.epoch,
         "parameters": many,
     }
-    each = zip(names, curves.test[chosen].tolist(), strict=True) if len(names) > 1 else ()
+    each = zip(names, curves.test[selected.epoch].tolist(), strict=True) if len(names) > 1 else ()
     metrics |= {f"test_{name}": value for name, value in each}
-    shown = {"loss": curves.loss, "val": val, "test": test}
-    return Run(seed, 0, metrics, {name: curve.tolist() for name, curve in shown.items()})
+    return Run(seed, 0, metrics, {"loss": curves.loss.tolist(), "val": val, "test": test})
 
 
 def forests(

@@ -23,6 +23,7 @@ from mpsn.experiments._tu import read
 from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.nn.models import GINConfig, SINConfig
 from mpsn.training._config import ConfigError
+from mpsn.training._selection import select
 from mpsn.training._splits import hold_out
 from mpsn.wl import swl
 
@@ -109,7 +110,7 @@ def work(job: Job, resources: Resources) -> list[Run]:
     config: IMDBConfig = job.config
     data, folds = resources.data
     keys = [(seed, fold) for seed in job.seeds for fold in job.folds]
-    splits = [split(data.y, folds, fold, None if config.test else seed) for seed, fold in keys]
+    splits = [split(data.y, folds, fold, seed, config.test) for seed, fold in keys]
     if config.lookup:
         found = _look_up(colors(data, config.lookup), data.y, splits, resources)
     else:
@@ -117,11 +118,11 @@ def work(job: Job, resources: Resources) -> list[Run]:
     return [Run(seed, fold, of) for (seed, fold), of in zip(keys, found, strict=True)]
 
 
-def split(y: Tensor, folds: Folds, fold: int, seed: int | None) -> Split:
+def split(y: Tensor, folds: Folds, fold: int, seed: int, test: bool) -> Split:
     """Divide the training part of a fold: train, choose, score; or score on the test fold."""
     train = folds.train[fold]
-    if seed is None:
-        stay, val = hold_out(y[train])
+    if test:
+        stay, val = hold_out(y[train], 0.1, seed)
         return Split(train[stay], train[val], folds.test[fold])
     part = stratify(y[train], 10, seed)
     return Split(train[part > 1], train[part == 1], train[part == 0])
@@ -152,7 +153,7 @@ def _train(
         tail = curve["test"][-max(1, len(curve["test"]) // 5) :]
         metrics.append(
             {
-                "score": curve["test"][curve["val"].index(max(curve["val"]))],
+                "score": select(curve["val"], curve["test"]).test,
                 "last": sum(tail) / len(tail),
                 "fit": curve["train"][-1],
                 "parameters": sum(p.numel() for p in model.parameters()),

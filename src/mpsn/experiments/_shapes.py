@@ -30,6 +30,7 @@ from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.lifting import rips_complex
 from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig, SINConfig
 from mpsn.training._config import ConfigError
+from mpsn.training._selection import select
 from mpsn.training._splits import hold_out
 
 if TYPE_CHECKING:
@@ -141,8 +142,8 @@ def work(job: Job, resources: Resources) -> list[Run]:
     )
     runs = []
     for seed, (_, curve) in zip(job.seeds, trained, strict=True):
-        chosen = curve["val"].index(max(curve["val"]))
-        metrics = {"accuracy": curve["test"][chosen], "val": curve["val"][chosen], "epoch": chosen}
+        epoch, validation, test = select(curve["val"], curve["test"])
+        metrics = {"accuracy": test, "val": validation, "epoch": epoch}
         runs.append(Run(seed, 0, metrics, curve))
     return runs
 

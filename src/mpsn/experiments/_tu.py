@@ -19,6 +19,7 @@ from mpsn.experiments._tu_training import Curves, Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig, SINConfig
 from mpsn.nn.models._model import Model
 from mpsn.training._config import ConfigError
+from mpsn.training._selection import select as select_epoch
 from mpsn.training._splits import hold_out
 
 
@@ -183,11 +184,11 @@ def _runs(job: Job, data: TUDataset, folds: Folds, curves: Sequence[Curves]) -> 
     keys = [(seed, fold) for seed in job.seeds for fold in job.folds]
     runs = []
     for (seed, fold), curve in zip(keys, curves, strict=True):
-        chosen = curve["val"].index(max(curve["val"]))
+        selected = select_epoch(curve["val"], curve["val_test"])
         metrics = {
-            "honest": curve["val_test"][chosen],
-            "val": curve["val"][chosen],
-            "chosen": chosen,
+            "honest": selected.test,
+            "val": selected.validation,
+            "chosen": selected.epoch,
             "given": float(folds.given),
             "untested": len(folds.untested),
             "classes": data.num_classes,
@@ -221,7 +222,7 @@ def _train(job: Job, data: TUDataset, folds: Folds, resources: Resources) -> lis
             if folds.val:
                 held.append(Split(train, folds.val[fold], test))
             else:
-                stay, val = hold_out(strata(data.y[train]))
+                stay, val = hold_out(strata(data.y[train]), 0.1, seed)
                 held.append(Split(train[stay], train[val], test))
             whole.append(Split(train, train[:0], test))
             seeds.append(seed * FOLDS + fold)

@@ -12,6 +12,7 @@ from mpsn.datasets._tu import SETS
 from mpsn.experiments._experiment import DataSets, Job, Measured, Record, Run, by_row
 from mpsn.experiments._table import Cell, Table, difference, plus_minus
 from mpsn.experiments._table import quoted as as_quoted
+from mpsn.training._selection import best_epoch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,7 +122,7 @@ def stack(runs: Sequence[Run], name: str) -> NDArray[np.float64]:
 def paper_protocol(runs: Sequence[Run]) -> Score:
     """Return the accuracy at the epoch of the best mean over test folds, averaged over seeds."""
     curves = stack(runs, "test")
-    best = curves.mean(axis=1).argmax(axis=1)  # (seeds,)
+    best = [best_epoch(curve) for curve in curves.mean(axis=1)]  # of each seed
     return Score.of(curves[np.arange(len(best)), :, best])
 
 

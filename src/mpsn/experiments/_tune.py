@@ -16,6 +16,7 @@ from mpsn.experiments._table import Table
 from mpsn.experiments._tu import EXPERIMENT, TUConfig
 from mpsn.experiments._tu_table import Score, stack
 from mpsn.training._config import ConfigError
+from mpsn.training._selection import best_epoch
 
 MOST = 10_000  # combinations, and values of settings that are counts
 
@@ -204,8 +205,8 @@ def _validation(runs: Sequence[Run]) -> Score:
     """Return the accuracy over runs at the epoch of the best mean."""
     curves = stack(runs, "val")
     curves = curves.reshape(len(runs), curves.shape[-1])
-    at = curves[:, curves.mean(axis=0).argmax()]
-    return Score(float(at.mean()), float(at.std()))
+    best = curves[:, best_epoch(curves.mean(axis=0))]
+    return Score(float(best.mean()), float(best.std()))
 
 
 def ranking(standings: Sequence[Standing]) -> Table:

@@ -1,6 +1,7 @@
 """The training loop."""
 
 import copy
+import math
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -65,7 +66,7 @@ class EarlyStopping:
     ) -> None:
         self.module, self.patience, self.warmup, self.best = module, patience, warmup, 0
         self.weights = module.state_dict()
-        self._losses: list[float] = []
+        self._epochs, self._least = 0, math.inf
         self._optimizer = optimizer
         self._rates = [group["lr"] for group in optimizer.param_groups]
         self._plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
@@ -80,11 +81,12 @@ class EarlyStopping:
 
     def __call__(self, loss: float) -> bool:
         """Note the loss of an epoch; return whether to stop."""
-        epoch = len(self._losses)
-        self._losses.append(loss)
+        epoch = self._epochs
+        self._epochs += 1
         if epoch >= self.warmup:
             self._plateau.step(loss)
-        if loss <= min(self._losses):
+        if loss <= self._least:  # never if it is NaN
+            self._least = loss
             self.best, self.weights = epoch, copy.deepcopy(self.module.state_dict())
         return epoch - max(self.best, self.warmup - 1) >= self.patience
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def hold_out(y: Tensor, fraction: float = 0.1, seed: int = 0) -> tuple[Tensor, Tensor]:
+def hold_out(y: Tensor, fraction: float, seed: int) -> tuple[Tensor, Tensor]:
     """Return the positions of samples that stay, and of a random part held out, both ascending.
 
     Each of the classes ``y``, (n,), is held out in proportion. Of every class with at least two
