@@ -8,9 +8,11 @@ import pytest
 import scipy.sparse
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from mpsn import SimplicialComplex, clique_complex, clique_complexes
+from mpsn.complexes._graphs import _clean, _clean_on_gpu
 from mpsn.errors import ComplexError, GraphError, LeftOut, MissingPackageError
 from mpsn.testing import complexes, graphs
 
@@ -50,6 +52,51 @@ def test_every_kind_of_graph_is_the_same_complex(graph):
     assert K.simplices(1).tolist() == [[0, 1], [1, 2], [1, 3]]
     assert clique_complex(graph, max_dim=1) == K
     assert K.vertex_labels is None
+
+
+EDGE_LISTS = st.lists(
+    st.integers(1, 4).flatmap(
+        lambda n: st.tuples(
+            st.just(n),
+            st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=9),
+        )
+    ),
+    max_size=4,
+)
+
+
+@given(EDGE_LISTS, st.booleans())
+def test_edges_are_cleaned_alike_on_every_device(items, directed):
+    """Against sets of pairs: by counting on the CPU, by sorting on a GPU."""
+    nodes, listings, first, shift = [n for n, _ in items], [], {}, 0
+    for n, edges in items:
+        pairs = [(a + shift, b + shift) for a, b in edges]
+        listings += pairs if directed else [tuple(sorted(pair)) for pair in pairs]
+        shift += n
+    for i, (a, b) in enumerate(listings):
+        if a != b:
+            first.setdefault((a, b), i)
+    flat = [pair for _, edges in items for pair in edges]
+    ends = torch.tensor(flat, dtype=torch.int64).reshape(-1, 2).T
+    sizes = [len(edges) for _, edges in items]
+    for clean in (_clean, _clean_on_gpu):
+        bad, edges, starts, listed, same = clean(ends, sizes, nodes, directed, True)
+        assert bad == -1
+        assert list(map(tuple, edges.tolist())) == sorted(first)
+        assert starts.tolist() == [sum(a < v for a, _ in first) for v in range(shift + 1)]
+        assert listed.tolist() == [first[pair] for pair in sorted(first)]
+        assert same.tolist() == [first.get(pair, i) for i, pair in enumerate(listings)]
+        plain = clean(ends, sizes, nodes, directed, False)
+        assert torch.equal(plain[1], edges)
+        assert torch.equal(plain[2], starts)
+        assert plain[3:] == (None, None)
+
+
+@pytest.mark.parametrize("clean", [_clean, _clean_on_gpu])
+def test_the_first_invalid_vertex_is_found(clean):
+    ends = torch.tensor([[0, 1, 0, 2], [1, 0, -1, 0]])
+    assert clean(ends, [2, 2], [2, 3], False, False)[0] == 2
+    assert clean(ends.abs(), [2, 2], [2, 2], False, False)[0] == 3
 
 
 def test_networkx_labels_are_kept():

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 import mpsn
-from mpsn import SimplicialComplex, clique_complex, clique_complexes, collate, lift_features
+from mpsn import (
+    SimplicialComplex,
+    clique_complex,
+    clique_complexes,
+    collate,
+    lift_features,
+    ring_complex,
+)
+from mpsn._rows import memory
 from mpsn.errors import ComplexError, GraphError, TooLargeError
 from mpsn.lifting import _shared, clique
 from mpsn.lifting._named import as_lift
@@ -175,8 +183,7 @@ def test_bad_feature_lifts():
 def test_progress_is_shown_on_long_work_only(monkeypatch, capsys):
     clique_complex(nx.complete_graph(5))
     assert capsys.readouterr().err == ""
-    real = _shared.tqdm
-    monkeypatch.setattr(_shared, "tqdm", lambda **k: real(**{**k, "delay": 0, "leave": True}))
+    monkeypatch.setattr(_shared, "DELAY", 0.0)
     clique_complex(nx.complete_graph(5))
     assert "Lifting to dimension 2" in capsys.readouterr().err
 
@@ -194,3 +201,13 @@ def test_cliques_on_rings_need_a_third_dimension():
     with pytest.raises(GraphError, match=r"max_dim >= 3 for the lift 'cliques.rings', got 2"):
         as_lift("cliques+rings", max_dim=2)
     assert as_lift("cliques+rings", max_dim=3)([nx.complete_graph(4)])[0].counts == (4, 6, 4, 1)
+
+
+def test_a_small_result_needs_no_look_at_free_memory(monkeypatch):
+    """Reading the limits of the machine takes as long as lifting a small graph."""
+    asked = []
+    monkeypatch.setattr(memory, "_free", lambda: asked.append(1) or iter([1 << 40]))
+    assert ring_complex(nx.karate_club_graph(), 6, None).counts[:2] == (34, 78)
+    assert not asked
+    assert clique_complex(nx.complete_graph(60), max_dim=2).count(2) == 34220
+    assert asked

@@ -10,6 +10,8 @@ import torch
 
 from mpsn.errors import TooLargeError
 
+SMALL = 1 << 18  # bytes that are granted unasked: to ask takes as long as to lift a small graph
+
 # Of a control group, by version: where groups are, its limit, its use, and the cache in that use.
 GROUPS = {
     1: ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -74,6 +76,8 @@ def free_in(folder: Path, version: int) -> int:
 
 def check_vertices(n: int, device: torch.device) -> None:
     """Raise if tables for ``n`` vertices would not fit into memory, before allocating them."""
+    if 32 * n <= SMALL:
+        return
     most = available_memory(device) // 32
     if n > most:
         raise TooLargeError(

@@ -4,6 +4,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from math import comb
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -218,9 +219,7 @@ def union_of(
     return kind._trusted(incidences, ptr, **fields)
 
 
-def complex_of(
-    kind: type[C], clean: CleanGraphs, incidences: Sequence[Incidence], ptr: Sequence[Tensor]
-) -> C:
+def complex_of(kind: type[C], clean: CleanGraphs, incidences: Sequence[Incidence]) -> C:
     """Build the union with given incidences, and the features and labels of clean graphs."""
     graphs, where = clean.graphs, clean.edges.device
     x = _together([graph.x for graph in graphs], "x")
@@ -229,7 +228,7 @@ def complex_of(
     y_ptr = None
     if y is not None:
         rows = [0 if graph.y is None else graph.y.shape[0] for graph in graphs]
-        y, y_ptr = y.to(where), torch.tensor([0, *rows], device=where).cumsum(0)
+        y, y_ptr = y.to(where), torch.tensor([0, *accumulate(rows)], device=where)
     labels: tuple[Hashable, ...] | None = None
     if any(graph.labels is not None for graph in graphs):
         labels = tuple(name for g in graphs for name in (g.labels or range(g.num_nodes)))
@@ -248,13 +247,26 @@ def complex_of(
         attr = attr[clean.first][: len(incidences[0]) if incidences else 0]
     return kind._trusted(
         incidences,
-        ptr,
-        num_vertices=sum(graph.num_nodes for graph in graphs),
+        _offsets(clean, incidences),
+        num_vertices=clean.num_nodes,
         x=() if x is None and attr is None else (x, attr),
         y=y,
         y_ptr=y_ptr,
         labels=labels,
     )
+
+
+def _offsets(clean: CleanGraphs, incidences: Sequence[Incidence]) -> Sequence[Tensor]:
+    """Return the offsets of the cells of each graph, per dimension."""
+    if len(clean.graphs) == 1:
+        ends = [[0, clean.num_nodes], *([0, len(B)] for B in incidences)]
+        return torch.tensor(ends, device=clean.edges.device).unbind()
+    ptr = [clean.ptr]
+    for B in incidences:
+        first = B.face[B.offsets[:-1]] if B.width is None else B.table[:, 0].contiguous()
+        # First faces need not ascend, but those of one graph are below those of the next one.
+        ptr.append(torch.searchsorted(first, ptr[-1]))
+    return ptr
 
 
 def _together(parts: list[Tensor | None], name: str) -> Tensor | None:
@@ -279,9 +291,8 @@ def from_graph(graph: object) -> "SimplicialComplex":
     from mpsn.complexes.simplicial import SimplicialComplex
 
     clean = clean_graphs([graph])
-    edges = as_incidences([clean.edges.flip(1)], clean.graphs[0].num_nodes)
-    edge_ptr = torch.tensor([0, len(clean.edges)], device=clean.ptr.device)
-    return complex_of(SimplicialComplex, clean, edges, [clean.ptr, edge_ptr])
+    edges = as_incidences([clean.edges.flip(1)], clean.num_nodes)
+    return complex_of(SimplicialComplex, clean, edges)
 
 
 def to_simplices(K: "SimplicialComplex") -> list[list[int]]:

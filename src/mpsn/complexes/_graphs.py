@@ -20,6 +20,8 @@ from mpsn._rows.device import pick_device
 from mpsn._rows.memory import check_vertices
 from mpsn.errors import ComplexError, GraphError, LeftOut
 
+Array = NDArray[np.int64]
+
 
 class Graph(NamedTuple):
     """A graph with its original ``edge_index`` (2, E), not yet cleaned."""
@@ -35,16 +37,23 @@ class Graph(NamedTuple):
 class CleanGraphs(NamedTuple):
     """A disjoint union of graphs with clean edges.
 
-    ``edges`` is (E, 2) int64, each row ascending, rows distinct and in lexicographic order. ``ptr``
-    holds the offsets of the vertices of each graph, ``first`` the first listing of each edge, and
-    ``same`` that of the same edge for each listing.
+    ``edges`` is (E, 2) int64, each row ascending, rows distinct and in lexicographic order;
+    ``starts`` (n + 1,) says where the edges of each first vertex begin. ``ptr`` holds the offsets
+    of the vertices of each graph. Where edges have features, ``first`` is the first listing of each
+    edge, and ``same`` that of the same edge for each listing.
     """
 
     edges: Tensor
+    starts: Tensor
     ptr: Tensor
     graphs: Sequence[Graph]
-    first: Tensor | None
+    first: Tensor | None = None
     same: Tensor | None = None
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of vertices of all graphs."""
+        return len(self.starts) - 1
 
 
 def as_graph(graph: object) -> Graph:
@@ -150,36 +159,23 @@ def clean_graphs(
             stacklevel=4,
         )
     read = [as_graph(graph) for graph in graphs]
-    lists, nodes, x, attrs, y, _ = zip(*read, strict=True) if read else ((),) * 6
-    sizes = [ends.shape[1] for ends in lists]
-    devices = {t.device for column in (lists, x, attrs, y) for t in column if t is not None}
+    lists, nodes = [graph.edge_index for graph in read], [graph.num_nodes for graph in read]
+    others = (t for graph in read for t in (graph.x, graph.edge_attr, graph.y) if t is not None)
+    devices = {t.device for t in (*lists, *others)}
     if len(devices) > 1:
         raise GraphError(f"Expected all graphs on one device, got {sorted(map(str, devices))}.")
     where = pick_device(device) if device else next(iter(devices), torch.device("cpu"))
     check_vertices(sum(nodes), where)
-    ptr = torch.tensor([0, *nodes]).cumsum(0)
-    if not read:
-        nothing = torch.zeros((0, 2), dtype=torch.int64, device=where)
-        return CleanGraphs(nothing, ptr.to(where), (), None)
-    ends = torch.cat(lists, dim=1).to(where, torch.int64)
-    ptr = ptr.to(where)
-    if where.type == "cpu":
-        bad = _shift(ends.numpy(), np.array(sizes), np.array(nodes))
-    else:
-        owner = torch.repeat_interleave(
-            torch.tensor(sizes, device=where), output_size=ends.shape[1]
-        )
-        outside = ((ends < 0) | (ends >= ptr.diff()[owner])).any(dim=0)
-        bad = int(outside.nonzero()[0]) if bool(outside.any()) else -1
-        ends = ends + ptr[owner]
+    _check_data(read)
+    ends = lists[0] if len(lists) == 1 else torch.cat(lists or [torch.empty(2, 0)], dim=1)
+    ends = ends.to(where, torch.int64)
+    sizes, listed = [t.shape[1] for t in lists], any(g.edge_attr is not None for g in read)
+    clean = _clean if where.type == "cpu" else _clean_on_gpu
+    bad, edges, starts, first, same = clean(ends, sizes, nodes, directed, listed)
     if bad >= 0:
         _refuse_ends(bad, read)
-    _check_data(read)
-    wanted = any(attr is not None for attr in attrs)
-    if wanted or directed or where.type != "cpu":
-        edges, first, same = _clean_by_sort(ends, sum(nodes), wanted, directed)
-        return CleanGraphs(edges, ptr, read, first, same)
-    return CleanGraphs(torch.from_numpy(_clean(ends.numpy(), sum(nodes))), ptr, read, None)
+    ptr = torch.tensor([0, *accumulate(nodes)], device=where)
+    return CleanGraphs(edges, starts, ptr, read, first, same)
 
 
 def _refuse_ends(column: int, graphs: Sequence[Graph]) -> None:
@@ -208,73 +204,103 @@ def _check_data(graphs: Sequence[Graph]) -> None:
             raise GraphError(where + text) from error
 
 
-def _clean_by_sort(
-    ends: Tensor, n: int, first: bool, directed: bool
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    low, high = ends if directed else ends.aminmax(dim=0)
-    keep, earliest, same = low != high, None, None
-    key = (low * n + high)[keep]
-    if first:
-        key, inverse = torch.unique(key, return_inverse=True)
-        listing = keep.nonzero().squeeze(1)
-        earliest = torch.full_like(key, ends.shape[1]).scatter_reduce(0, inverse, listing, "amin")
-        same = torch.arange(ends.shape[1], device=ends.device)
-        same[listing] = earliest[inverse]
-    else:
-        key = torch.unique(key)
-    return torch.stack([key // max(n, 1), key % max(n, 1)], dim=1), earliest, same
+Clean = tuple[int, Tensor, Tensor, Tensor | None, Tensor | None]
+
+
+def _clean(ends: Tensor, sizes: list[int], nodes: list[int], directed: bool, listed: bool) -> Clean:
+    """Return the first edge with an invalid vertex or -1, then the tensors of a CleanGraphs."""
+    arrays = ends.contiguous().numpy(), np.array(sizes, np.int64), np.array(nodes, np.int64)
+    bad, edges, starts, first, same = _sort(*arrays, directed, listed)
+    tables = torch.from_numpy(edges), torch.from_numpy(starts)
+    if not listed:
+        return bad, *tables, None, None
+    return bad, *tables, torch.from_numpy(first), torch.from_numpy(same)
+
+
+def _clean_on_gpu(
+    ends: Tensor, sizes: list[int], nodes: list[int], directed: bool, listed: bool
+) -> Clean:
+    """Return the same in plain torch."""
+    where, n, total = ends.device, sum(nodes), ends.shape[1]
+    per_edge = torch.repeat_interleave(
+        torch.tensor([nodes, [0, *accumulate(nodes)][:-1]], dtype=torch.int64, device=where),
+        torch.tensor(sizes, dtype=torch.int64, device=where),
+        dim=1,
+        output_size=total,
+    )
+    outside = ((ends < 0) | (ends >= per_edge[0])).any(dim=0)
+    bad = int(outside.nonzero()[0]) if bool(outside.any()) else -1
+    low, high = ends + per_edge[1] if directed else (ends + per_edge[1]).aminmax(dim=0)
+    keep = low != high
+    key, inverse = torch.unique((low * n + high)[keep], return_inverse=True)
+    edges = torch.stack([key // max(n, 1), key % max(n, 1)], dim=1)
+    starts = torch.searchsorted(edges[:, 0].contiguous(), torch.arange(n + 1, device=where))
+    if not listed:
+        return bad, edges, starts, None, None
+    listing = keep.nonzero().squeeze(1)
+    first = torch.full_like(key, total).scatter_reduce(0, inverse, listing, "amin")
+    same = torch.arange(total, device=where)
+    same[listing] = first[inverse]
+    return bad, edges, starts, first, same
 
 
 @numba.njit(cache=True, nogil=True)
-def _shift(ends: NDArray[np.int64], sizes: NDArray[np.int64], nodes: NDArray[np.int64]) -> int:
-    """Number the vertices of all graphs through, in place; return the first invalid edge, or -1."""
-    e, first = 0, 0
+def _sort(
+    ends: Array, sizes: Array, nodes: Array, directed: bool, listed: bool
+) -> tuple[int, Array, Array, Array, Array]:
+    """Sort edges by counting, by their second vertex, then by their first; drop duplicates."""
+    n, columns = nodes.sum(), ends.shape[1]
+    by_first, by_second = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    shift = e = 0
     for graph in range(len(sizes)):
         for _ in range(sizes[graph]):
-            for side in range(2):
-                if not 0 <= ends[side, e] < nodes[graph]:
-                    return e
-                ends[side, e] += first
+            a, b = ends[0, e], ends[1, e]
+            if not (0 <= a < nodes[graph] and 0 <= b < nodes[graph]):
+                return e, np.empty((0, 2), np.int64), by_first, by_first, by_first
+            if a > b and not directed:
+                a, b = b, a
+            if a != b:
+                by_first[shift + a + 1] += 1
+                by_second[shift + b + 1] += 1
             e += 1
-        first += nodes[graph]
-    return -1
-
-
-@numba.njit(cache=True, nogil=True)
-def _clean(ends: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Sort the edges by counting, by their larger end, then by the smaller; drop duplicates."""
-    columns = ends.shape[1]
-    low_ptr = np.zeros(n + 1, np.int64)
-    high_ptr = np.zeros(n + 1, np.int64)
-    for e in range(columns):
-        a, b = ends[0, e], ends[1, e]
-        if a != b:
-            low_ptr[min(a, b) + 1] += 1
-            high_ptr[max(a, b) + 1] += 1
+        shift += nodes[graph]
     for v in range(n):
-        low_ptr[v + 1] += low_ptr[v]
-        high_ptr[v + 1] += high_ptr[v]
-    total = low_ptr[n]
-    by_high = np.empty((total, 2), np.int64)
-    at = high_ptr[:-1]
-    for e in range(columns):
-        a, b = ends[0, e], ends[1, e]
-        if a != b:
-            low, high = min(a, b), max(a, b)
-            by_high[at[high], 0] = low
-            by_high[at[high], 1] = high
-            at[high] += 1
-    highs = np.empty(total, np.int64)
-    at = low_ptr[:-1].copy()
+        by_first[v + 1] += by_first[v]
+        by_second[v + 1] += by_second[v]
+    total = by_first[n]
+    edges, listing = np.empty((total, 2), np.int64), np.empty(total if listed else 0, np.int64)
+    shift = e = 0
+    for graph in range(len(sizes)):
+        for _ in range(sizes[graph]):
+            a, b = shift + ends[0, e], shift + ends[1, e]
+            if a > b and not directed:
+                a, b = b, a
+            if a != b:
+                place = by_second[b]
+                edges[place, 0], edges[place, 1] = a, b
+                if listed:
+                    listing[place] = e
+                by_second[b] += 1
+            e += 1
+        shift += nodes[graph]
+    seconds, listings, places = np.empty(total, np.int64), listing.copy(), by_first[:-1].copy()
     for e in range(total):
-        low = by_high[e, 0]
-        highs[at[low]] = by_high[e, 1]
-        at[low] += 1
-    kept = 0
-    for low in range(n):
-        for e in range(low_ptr[low], low_ptr[low + 1]):
-            if e == low_ptr[low] or highs[e] != highs[e - 1]:
-                by_high[kept, 0] = low
-                by_high[kept, 1] = highs[e]
+        a = edges[e, 0]
+        seconds[places[a]] = edges[e, 1]
+        if listed:
+            listings[places[a]] = listing[e]
+        places[a] += 1
+    first, same = listing, np.arange(columns if listed else 0)
+    kept = stop = 0
+    for a in range(n):
+        start, stop, begin = stop, by_first[a + 1], kept
+        for e in range(start, stop):
+            if kept == begin or seconds[e] != edges[kept - 1, 1]:
+                edges[kept, 0], edges[kept, 1] = a, seconds[e]
+                if listed:
+                    first[kept] = listings[e]
                 kept += 1
-    return by_high[:kept].copy()
+            if listed:
+                same[listings[e]] = first[kept - 1]
+        by_first[a + 1] = kept
+    return -1, edges[:kept].copy(), by_first, first[:kept].copy(), same

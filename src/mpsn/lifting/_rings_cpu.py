@@ -66,7 +66,6 @@ def search(
     degree: Small,
     small: Small,
     large: Array,
-    number: Array,
     face: Array,
     sign: NDArray[np.int8],
     sizes: Array,
@@ -88,7 +87,6 @@ def search(
         degree: Number of neighbors of each vertex that is left, from :func:`prune`, (n,).
         small: Scratch: zeros (2, n).
         large: Scratch (2, n).
-        number: To hold the number of rings of each root, (n,).
         face: To hold the edges of the rings, in the order of the walk.
         sign: To hold their signs, +1 where the walk ascends.
         sizes: To hold the length of each ring, as long as ``face``.
@@ -164,6 +162,5 @@ def search(
         if full:
             degree[root] = alive
             return root, before[0], before[1]
-        number[root] = rings - before[0]
         _remove(root, ptr, neighbor, degree, queue)
     return stop, rings, entries

@@ -1,15 +1,17 @@
 """What all lifts share: limits on memory, checks of arguments, progress bars."""
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from copy import copy
+from functools import cached_property
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from mpsn._rows.memory import available_memory
+from mpsn._rows.memory import SMALL, available_memory
 from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError, TooLargeError
 from mpsn.lifting.features import lift_features
@@ -17,6 +19,7 @@ from mpsn.lifting.features import lift_features
 Features = Literal["sum", "mean"] | None
 Device = torch.device | str | None
 C = TypeVar("C", bound=Complex)
+DELAY = 3.0  # seconds before a progress bar appears
 CHUNK = 1 << 20  # cliques between updates of the progress bar; least number of candidates
 
 
@@ -39,9 +42,20 @@ def with_features(K: C, features: Features, max_dim: int | None) -> C:
 class Budget:
     """The memory that the result may take, and what it has taken so far."""
 
-    def __init__(self, max_bytes: int | None, where: torch.device, counts: list[int]) -> None:
-        self.limit = available_memory(where) if max_bytes is None else max_bytes
+    def __init__(self, max_bytes: int | None, device: torch.device, counts: list[int]) -> None:
+        self.max_bytes, self.device = max_bytes, device
         self.used, self.counts = 0, counts
+
+    @cached_property
+    def limit(self) -> int:
+        """The largest number of bytes; where none was set, free memory is asked for when needed."""
+        return available_memory(self.device) if self.max_bytes is None else self.max_bytes
+
+    def from_vertices(self) -> Self:
+        """Return the budget that is left for another count of cells, from vertices on."""
+        left = copy(self)
+        left.counts = self.counts[:1]
+        return left
 
     def spend(self, rows: int, size: int) -> None:
         """Count ``rows`` cells of the next dimension, of ``size`` bytes altogether."""
@@ -51,7 +65,7 @@ class Budget:
     def check(self, rows: int, size: int, remedy: str = "") -> None:
         """Refuse ``rows`` cells of the next dimension that would need ``size`` bytes."""
         need = self.used + size
-        if need > self.limit:
+        if (need > SMALL or self.max_bytes is not None) and need > self.limit:
             dim = len(self.counts)
             raise TooLargeError(
                 f"Expected a complex of at most {self.limit / 2**30:.3g} GiB, got counts "
@@ -64,11 +78,28 @@ class Budget:
         return max(CHUNK, (self.limit - self.used) // (4 * size))
 
 
-@contextmanager
-def progress(total: int | None, dim: int) -> "Iterator[tqdm[Any]]":
-    """Show a progress bar on long work."""
-    with tqdm(total=total, desc=f"Lifting to dimension {dim}", delay=3, leave=False) as bar:
-        yield bar
+class Progress:
+    """A progress bar that appears on long work; made only then, for it costs as much as a lift."""
+
+    def __init__(self, total: int | None, dim: int) -> None:
+        self.total, self.label, self.done = total, f"Lifting to dimension {dim}", 0
+        self.bar: tqdm[Any] | None = None
+        self.start = time.monotonic() + DELAY
+
+    def update(self, done: int) -> None:
+        """Count what was done since the last update."""
+        self.done += done
+        if self.bar is None and time.monotonic() >= self.start:
+            self.bar = tqdm(total=self.total, desc=self.label, leave=False)
+        if self.bar is not None:
+            self.bar.update(self.done - self.bar.n)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
 
 
 def cut(ends: Tensor, room: int) -> Iterator[tuple[int, int, int]]:

@@ -18,9 +18,9 @@ from mpsn.lifting._shared import (
     Budget,
     Device,
     Features,
+    Progress,
     check_size,
     cut,
-    progress,
     with_features,
 )
 
@@ -97,41 +97,36 @@ def _lift(
 ) -> SimplicialComplex:
     check_size(max_dim, "max_dim", 0, "all cliques")
     clean = clean_graphs(graphs, device)
-    n = sum(graph.num_nodes for graph in clean.graphs)
-    tables, ptr = cliques(clean, n, max_dim, Budget(max_bytes, clean.edges.device, [n]))
-    union = complex_of(SimplicialComplex, clean, as_incidences(tables, n), ptr)
-    return with_features(union, features, max_dim)
+    budget = Budget(max_bytes, clean.edges.device, [clean.num_nodes])
+    incidences = as_incidences(cliques(clean, max_dim, budget), clean.num_nodes)
+    return with_features(complex_of(SimplicialComplex, clean, incidences), features, max_dim)
 
 
 def cliques(
-    clean: CleanGraphs, n: int, max_dim: int | None, budget: Budget, ordered: bool = False
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the face tables of the cliques, from edges on, and the offsets of the graphs.
+    clean: CleanGraphs, max_dim: int | None, budget: Budget, ordered: bool = False
+) -> list[Tensor]:
+    """Return the face tables of the cliques, from edges on.
 
     If ``ordered``, edges run from their first to their second vertex, and so do those of cliques.
     """
-    edges = clean.edges
-    tables, ptr = [], [clean.ptr]
+    edges, tables = clean.edges, []
     if max_dim != 0 and len(edges):
-        degree = torch.bincount(edges[:, 0], minlength=n)
-        starts = torch.nn.functional.pad(degree.cumsum(0), (1, 0))
-        level = Level(edges.flip(1), edges[:, 1].contiguous(), starts, ordered)
         budget.check(len(edges), 24 * len(edges))
+        level = Level(edges.flip(1), edges[:, 1].contiguous(), clean.starts, ordered)
         while len(level.faces):
             tables.append(level.faces)
-            ptr.append(level.ptr[ptr[-1]])
             budget.spend(len(level.faces), 8 * level.faces.numel())
             if len(tables) == max_dim:
                 break
-            level = (_up_cpu if edges.is_cpu else _up_torch)(level, n, budget)
-    return tables, ptr
+            level = (_up_cpu if edges.is_cpu else _up_torch)(level, clean.num_nodes, budget)
+    return tables
 
 
 def _up_cpu(level: Level, n: int, budget: Budget) -> Level:
     faces, last, ptr = (part.numpy() for part in level[:3])
     m, width = faces.shape
     counts = np.empty(m, np.int64)
-    with progress(2 * m, width) as bar:
+    with Progress(2 * m, width) as bar:
         for start in range(0, m, CHUNK):
             stop = min(m, start + CHUNK)
             cliques_cpu.count(faces, last, ptr, level.ordered, start, stop, counts)
@@ -166,7 +161,7 @@ def _up_torch(level: Level, n: int, budget: Budget, room: int | None = None) -> 
 
     # Usually there is one chunk, and the join of the count pass serves the fill pass too.
     kept = hits(*chunks[0]) if len(chunks) == 1 else None
-    with progress(2 * m, width) as bar:
+    with Progress(2 * m, width) as bar:
         sizes = []
         for chunk in chunks:
             sizes.append(len((kept or hits(*chunk)).clique))

@@ -12,7 +12,7 @@ from mpsn.complexes._convert import complex_of, incidence_of
 from mpsn.complexes._graphs import clean_graphs
 from mpsn.complexes.complex import as_incidences
 from mpsn.lifting._joins import Neighbors, grow
-from mpsn.lifting._shared import Budget, Device, Features, check_size, progress, with_features
+from mpsn.lifting._shared import Budget, Device, Features, Progress, check_size, with_features
 
 CANDIDATE_BYTES = 32  # peak memory of the join, per vertex of a candidate
 
@@ -79,7 +79,7 @@ def _lift(
 ) -> CubicalComplex:
     check_size(max_dim, "max_dim", 0, "all cubes")
     clean = clean_graphs(graphs, device)
-    n, edges = sum(graph.num_nodes for graph in clean.graphs), clean.edges
+    n, edges = clean.num_nodes, clean.edges
     budget = Budget(max_bytes, edges.device, [n])
     cubes = [edges] if max_dim != 0 and len(edges) else []  # their vertices, (n_k, 2^k)
     if cubes:
@@ -90,9 +90,7 @@ def _lift(
         cubes.append(_extend(cubes[-1], around, budget, room))
     incidences = as_incidences([rows.flip(1) for rows in cubes[:1]], n)
     incidences += [_incidence(rows, below, n) for below, rows in pairwise(cubes)]
-    ptr = [torch.searchsorted(rows[:, 0].contiguous(), clean.ptr) for rows in cubes]
-    union = complex_of(CubicalComplex, clean, incidences, [clean.ptr, *ptr])
-    return with_features(union, features, max_dim)
+    return with_features(complex_of(CubicalComplex, clean, incidences), features, max_dim)
 
 
 def _extend(cubes: Tensor, around: Neighbors, budget: Budget, room: int | None) -> Tensor:
@@ -119,7 +117,7 @@ def _extend(cubes: Tensor, around: Neighbors, budget: Budget, room: int | None) 
         return fits & (not done), fits & done
 
     found, count, size = [cubes.new_zeros(0, 2 * half)], 0, 8 * (2 * k + 2 * half)
-    with progress(None, k) as bar:
+    with Progress(None, k) as bar:
         for rows in grow(
             cubes, around, column, judge, lambda width: room or budget.room(CANDIDATE_BYTES * width)
         ):

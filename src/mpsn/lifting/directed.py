@@ -39,10 +39,8 @@ def directed_flag_complex(
     """
     check_size(max_dim, "max_dim", 0, "all cliques")
     clean = clean_graphs([graph], device, directed=True)
-    n = clean.graphs[0].num_nodes
-    budget = Budget(max_bytes, clean.edges.device, [n])
-    tables, ptr = cliques(clean, n, max_dim, budget, ordered=True)
-    incidences = as_incidences(tables, n)
+    budget = Budget(max_bytes, clean.edges.device, [clean.num_nodes])
+    incidences = as_incidences(cliques(clean, max_dim, budget, ordered=True), clean.num_nodes)
     for k, B in enumerate(incidences[1:], start=1):
         incidences[k] = incidence_of(B.face, B.count, None, B.offsets, B.signs)
-    return with_features(complex_of(CellComplex, clean, incidences, ptr), features, max_dim)
+    return with_features(complex_of(CellComplex, clean, incidences), features, max_dim)

@@ -38,7 +38,7 @@ def neighborhood_complex(
     """
     check_size(max_dim, "max_dim", 0, "no bound")
     clean = _clean(graph, device)
-    n = clean.graphs[0].num_nodes
+    n = clean.num_nodes
     u, v = clean.edges.cpu().numpy().T
     half = csc_array((u >= 0, (u, v)), shape=(n, n))
     return _dressed(columns_complex(csc_array(half + half.T), max_dim), clean)
@@ -67,15 +67,15 @@ def independence_complex(
     """
     check_size(max_dim, "max_dim", 0, "all independent sets")
     clean = _clean(graph, device)
-    n = clean.graphs[0].num_nodes
+    n = clean.num_nodes
     budget = Budget(max_bytes, clean.edges.device, [n])
     many = n * (n - 1) // 2 - len(clean.edges)
     budget.check(many, 24 * many + n * n)
     apart = torch.ones((n, n), dtype=torch.bool, device=clean.edges.device).triu_(1)
     apart[clean.edges[:, 0], clean.edges[:, 1]] = False
-    clean = clean._replace(edges=apart.nonzero())
-    tables, ptr = cliques(clean, n, max_dim, budget)
-    return complex_of(SimplicialComplex, clean, as_incidences(tables, n), ptr)
+    starts = torch.nn.functional.pad(apart.sum(dim=1).cumsum(0), (1, 0))
+    clean = clean._replace(edges=apart.nonzero(), starts=starts)
+    return complex_of(SimplicialComplex, clean, as_incidences(cliques(clean, max_dim, budget), n))
 
 
 def path_complex(
@@ -107,7 +107,7 @@ def path_complex(
     check_size(length, "length", 1)
     check_size(max_dim, "max_dim", 0, "the length of the paths")
     clean = _clean(graph, device)
-    n, where = clean.graphs[0].num_nodes, clean.edges.device
+    n, where = clean.num_nodes, clean.edges.device
     budget = Budget(max_bytes, where, [n])
     around = Neighbors.of(clean.edges, n)
 

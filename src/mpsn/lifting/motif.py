@@ -61,7 +61,7 @@ def motif_complex(
         )
     shapes = {shape for pattern in patterns for shape in _shapes(pattern)}
     clean = clean_graphs([graph], device)
-    n = clean.graphs[0].num_nodes
+    n = clean.num_nodes
     budget = Budget(max_bytes, clean.edges.device, [n, len(clean.edges)])
     incidences = as_incidences([clean.edges.flip(1)], n)
     if len(clean.edges):
@@ -78,8 +78,7 @@ def motif_complex(
         sign = torch.where(here < there, 1, -1).to(torch.int8)
         face = around.find(here, there)[1]
         incidences.append(incidence_of(face, len(clean.edges), None, offsets, sign))
-    ptr = [torch.tensor([0, m], device=clean.ptr.device) for m in (n, *map(len, incidences))]
-    return with_features(complex_of(CellComplex, clean, incidences, ptr), features, 2)
+    return with_features(complex_of(CellComplex, clean, incidences), features, 2)
 
 
 Shape = tuple[int, frozenset[tuple[int, int]]]

@@ -20,8 +20,8 @@ from mpsn.lifting._shared import (
     Budget,
     Device,
     Features,
+    Progress,
     check_size,
-    progress,
     with_features,
 )
 from mpsn.lifting.clique import cliques
@@ -98,62 +98,58 @@ def _lift(
     check_size(max_ring, "max_ring", 3)
     check_size(max_dim, "max_dim", 0, "all cliques")
     clean = clean_graphs(graphs, device)
-    n, where = sum(graph.num_nodes for graph in clean.graphs), clean.edges.device
+    n, where = clean.num_nodes, clean.edges.device
     budget = Budget(max_bytes, where, [n])
-    tables, ptr = cliques(clean, n, 1 if max_dim is None else min(max_dim, 1), budget)
+    tables = cliques(clean, 1 if max_dim is None else min(max_dim, 1), budget)
     incidences = as_incidences(tables, n)
     if tables and (max_dim is None or max_dim > 1):
         limit = max(3, min(max_ring, max(graph.num_nodes for graph in clean.graphs)))
         find = _find_cpu if where.type == "cpu" else _find_torch
-        rings, ring_ptr = find(clean, n, limit, budget)
+        rings = find(clean, limit, budget)
         incidences.append(rings)
-        ptr.append(ring_ptr)
     if tables and (max_dim is None or max_dim > 2):
-        left = Budget(budget.limit - budget.used, where, [n])
-        tables, clique_ptr = cliques(clean, n, max_dim, left)
-        for B in as_incidences(tables, n)[2:]:
+        for B in as_incidences(cliques(clean, max_dim, budget.from_vertices()), n)[2:]:
             face = B.face
             if len(incidences) == 2:  # the triangles are the rings of three, in the same order
                 face = (rings.offsets.diff() == 3).nonzero()[:, 0][face]
             count = len(incidences[-1])
             incidences.append(incidence_of(face, count, None, B.offsets, B.signs))
-        ptr += clique_ptr[3:]
-    return with_features(complex_of(CellComplex, clean, incidences, ptr), features, max_dim)
+    return with_features(complex_of(CellComplex, clean, incidences), features, max_dim)
 
 
-def _find_cpu(clean: CleanGraphs, n: int, limit: int, budget: Budget) -> tuple[Incidence, Tensor]:
+def _find_cpu(clean: CleanGraphs, limit: int, budget: Budget) -> Incidence:
+    n = clean.num_nodes
     around = rings_cpu.neighbors(clean.edges.numpy(), n)
-    degree, number = np.empty(n, np.int32), np.zeros(n, np.int64)
+    degree = np.empty(n, np.int32)
     small, large = np.zeros((2, n), np.int32), np.empty((2, n), np.int64)
     rings_cpu.prune(*around[:2], degree, large[0])
-    most = max(0, budget.limit - budget.used) // 9 + 1
-    size = min(CHUNK, most)
+    size = min(CHUNK, 64 * len(clean.edges))
     out: list[Any] = [np.empty(size, kind) for kind in (np.int64, np.int8, np.int64)]
     root = rings = entries = 0
-    with progress(n, 2) as bar:
+    with Progress(n, 2) as bar:
         while root < n:
             stop = min(n, root + ROOTS)
             free = (out[0][entries:], out[1][entries:], out[2][rings:])
             reached, m, nnz = rings_cpu.search(
-                *around, root, stop, limit, degree, small, large, number, *free
+                *around, root, stop, limit, degree, small, large, *free
             )
             bar.update(reached - root)
             root, rings, entries = reached, rings + m, entries + nnz
             if reached < stop:  # the rings of that vertex do not fit
-                size = min(2 * size, most)
+                size = min(2 * size, max(0, budget.limit - budget.used) // 9 + 1)
                 budget.check(max(rings, size // limit), 9 * size, REMEDY)
                 for array in out:
                     array.resize(size, refcheck=False)
     budget.check(rings, _bytes(rings, entries), REMEDY)
     budget.spend(rings, _bytes(rings, entries))
     face, sign, length = map(torch.from_numpy, (out[0][:entries], out[1][:entries], out[2][:rings]))
-    return _ragged(face, sign, length, clean), _offsets(torch.from_numpy(number))[clean.ptr]
+    return _ragged(face, sign, length, clean)
 
 
 def _find_torch(
-    clean: CleanGraphs, n: int, limit: int, budget: Budget, room: int | None = None
-) -> tuple[Incidence, Tensor]:
-    around = Neighbors.of(clean.edges, n)
+    clean: CleanGraphs, limit: int, budget: Budget, room: int | None = None
+) -> Incidence:
+    around = Neighbors.of(clean.edges, clean.num_nodes)
     found = [clean.edges.new_zeros(0, 3)]
     rings = entries = 0
     for walks in rings_torch.search(
@@ -171,8 +167,7 @@ def _find_torch(
     on = table >= 0
     here, there = table[on], there[on]
     sign = torch.where(here < there, 1, -1).to(torch.int8)
-    graph_ptr = torch.searchsorted(table[:, 0].contiguous(), clean.ptr)
-    return _ragged(around.find(here, there)[1], sign, on.sum(1), clean), graph_ptr
+    return _ragged(around.find(here, there)[1], sign, on.sum(1), clean)
 
 
 def _ragged(face: Tensor, sign: Tensor, length: Tensor, clean: CleanGraphs) -> Incidence:

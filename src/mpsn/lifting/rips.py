@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._convert import union_of
+from mpsn.complexes._convert import complex_of
 from mpsn.complexes._graphs import clean_graphs
 from mpsn.complexes.complex import as_incidences
 from mpsn.errors import ComplexError
@@ -69,11 +69,10 @@ def rips_complex(
         if radius is not None:
             pairs = closer(position, pairs, radius)
     clean = clean_graphs([(pairs.T, n)])
-    tables, ptr = cliques(clean, n, max_dim, budget)
+    tables = cliques(clean, max_dim, budget)
     values = [v.to(x.dtype)[:, None] for v in diameters(lengths(position, clean.edges), tables)]
-    incidences = as_incidences(tables, n)
-    K = union_of(SimplicialComplex, incidences, ptr, num_vertices=n, x=[x, *values])
-    return K if y is None else K.replace(y=y)
+    K = complex_of(SimplicialComplex, clean, as_incidences(tables, n))
+    return K.replace(x=[x, *values], y=y)
 
 
 def diameters(edges: Tensor, tables: Sequence[Tensor]) -> list[Tensor]:
