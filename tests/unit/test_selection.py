@@ -122,3 +122,15 @@ def test_early_stopping_keeps_the_weights_of_the_least_loss(losses, best, stoppe
     stopping.restore()
     assert (stopping.best, ended) == (best, stopped)
     assert net.weight.item() == best
+
+
+def test_early_stopping_warms_up_and_halves_the_learning_rate():
+    """Two epochs of warming up; then half, whenever two epochs are no better than the best."""
+    net = torch.nn.Linear(1, 1)
+    adam = torch.optim.Adam(net.parameters(), 0.8)
+    stopping, rates = EarlyStopping(net, adam, patience=6, warmup=2), []
+    for epoch, loss in enumerate([9.0, 9.0, 5.0, 4.0, 4.0, 4.5, 5.0, NAN, 4.0, 4.0]):
+        stopping.schedule(epoch)
+        rates.append(adam.param_groups[0]["lr"])
+        stopping(loss)
+    assert rates == pytest.approx([0.4, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4])
