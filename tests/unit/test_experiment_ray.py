@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -16,7 +17,7 @@ import toy_experiment
 from mpsn.errors import FileError, MPSNError
 from mpsn.experiments import RayEngine, _tune
 from mpsn.experiments._engine import run
-from mpsn.experiments._ray import QUIET
+from mpsn.experiments._ray import QUIET, _watch_this_process
 from mpsn.experiments._tu import TUConfig
 from mpsn.experiments._tu_training import Settings
 from mpsn.experiments._tune import Grid, tune
@@ -33,12 +34,16 @@ TOY = {name: ToyConfig(float(i), pause=0.2) for i, name in enumerate("abcd")}
 def cluster():
     from ray.cluster_utils import Cluster
 
+    _watch_this_process()  # by a process that stays as long as this one
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the workers
         options = {"num_cpus": 1, "object_store_memory": 80 << 20}
-        cluster = Cluster(True, head_node_args={**options, "include_dashboard": False})
-        second = cluster.add_node(**options)
+        try:
+            cluster = Cluster(True, head_node_args={**options, "include_dashboard": False})
+            second = cluster.add_node(**options)
+        except Exception as error:  # Ray raises Exception itself, after 30 seconds
+            pytest.skip(f"Ray starts no cluster on this machine: {error}")
         RayEngine(cluster.address).check("cpu")  # the connection that all tests use
         yield cluster, second
         ray.shutdown()
@@ -140,6 +145,29 @@ def test_ctrl_c_ends_the_jobs(cluster, tmp_path):
         assert time.monotonic() < until
         time.sleep(0.1)
     assert not list(tmp_path.glob("ended-*"))
+
+
+def test_where_ray_does_not_start_the_remedy_is_said(monkeypatch):
+    def init(address, **options):
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(MPSNError, match=r"got: The current node timed out.*--engine local"):
+        RayEngine().check("cpu")
+    with pytest.raises(MPSNError, match=r"a Ray cluster at auto.*ray start --head"):
+        RayEngine("auto").check("cpu")
+
+
+@pytest.mark.parametrize(("end", "said"), [("os._exit(1)", True), ("1 / 0", False)])
+def test_the_end_by_ray_is_explained(end, said):
+    """Ray's library ends the process without an exit of Python, as here."""
+    program = (
+        f"import os, sys; from mpsn.experiments import _ray; _ray._watch_this_process(); {end}"
+    )
+    err = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr
+    assert ("finished jobs are recorded, run the same command again" in err) == said
 
 
 @pytest.mark.parametrize("gpus", [0, -1, 1.5, float("nan")])

@@ -1,8 +1,12 @@
 """The engine for clusters: each job is a task of Ray."""
 
+import atexit
+import functools
 import logging
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +22,15 @@ QUIET = {  # no statistics over the network, and no lines of other processes on 
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
 }
+REMEDY = (
+    "finished jobs are recorded, run the same command again; or use --engine local "
+    "(engine=LocalEngine()), which needs no Ray."
+)
+LAST_WORDS = (
+    "error: Expected this process to run until the jobs are done, got its end by a signal or by "
+    "Ray, which ends it when it loses processes of its own, as on a machine under heavy load. Its "
+    f"logs are in /tmp/ray/session_latest/logs; {REMEDY}"
+)
 
 
 @dataclass(frozen=True)
@@ -120,13 +133,39 @@ def connect(address: str | None) -> Any:
         try:
             if host and port.isdigit() and "://" not in host:  # Ray itself would wait for minutes
                 socket.create_connection((host, int(port)), timeout=10).close()
+            _watch_this_process()
             ray.init(address, **quiet)
-        except (OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # Ray raises Exception itself where its processes do not start
+            if address == "local":
+                raise MPSNError(
+                    f"Expected Ray to start on this machine, got: {error!s:.300} On a machine "
+                    f"under heavy load, try again later: {REMEDY}"
+                ) from error
             raise MPSNError(
                 f"Expected a Ray cluster at {address}, got {error!s:.300}. Start one with `ray "
                 "start --head`, or leave out the address and RAY_ADDRESS for one on this machine."
             ) from error
     return ray
+
+
+@functools.cache
+def _watch_this_process() -> None:
+    """Start a process that prints the last words if this one ends without an exit of Python.
+
+    Ray's library in C++ ends its process at once where it loses the cluster: nothing is raised.
+    """
+    speak = "import sys; sys.stdin.read() or print(sys.argv[1], file=sys.stderr)"
+    watcher = subprocess.Popen(
+        [sys.executable, "-S", "-c", speak, LAST_WORDS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for this process
+    )
+
+    def dismiss() -> None:
+        watcher.communicate(b"Python ended.")
+
+    atexit.register(dismiss)
 
 
 def reason(error: Exception, job: Job) -> Exception:
@@ -138,5 +177,5 @@ def reason(error: Exception, job: Job) -> Exception:
         return error  # a bug, with the traceback of the worker
     return MPSNError(
         f"Expected job {job} to succeed, got a worker lost {RETRIES + 1} times "
-        f"({type(error).__name__}); finished jobs are recorded, run the same command again."
+        f"({type(error).__name__}); {REMEDY}"
     )
