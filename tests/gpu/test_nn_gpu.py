@@ -98,12 +98,12 @@ def test_edge_flows_on_gpu():
 @pytest.mark.parametrize("columns", [1, 1000, 2500])
 def test_sparse_rows(dtype, columns):
     """The Triton kernel against a dense matrix; the same bits every time."""
-    from mpsn._rows.sparse import SparseRows
+    from mpsn._rows.sums import Matrix
 
     torch.manual_seed(0)
     A = torch.randn(50, 70, dtype=torch.float64) * (torch.rand(50, 70) < 0.1)
     rows, at = A.nonzero(as_tuple=True)
-    sparse = SparseRows.of(rows.cuda(), at.cuda(), A[rows, at].cuda(), (50, 70))
+    sparse = Matrix.of(rows.cuda(), at.cuda(), A[rows, at].cuda(), (50, 70))
     h = torch.randn(70, columns, dtype=dtype)
     out = sparse @ h.cuda()
     tolerance = 1e-5 if dtype == torch.float32 else 1e-12

@@ -7,7 +7,8 @@ import torch
 
 import mpsn
 from mpsn import nn
-from mpsn._rows.sparse import SparseRows
+from mpsn._rows.rows import Rows
+from mpsn._rows.sums import Matrix
 from mpsn.estimators import CellClassifier, SimplicialClassifier
 from mpsn.nn._checks import activation
 from mpsn.nn.functional.coface import _messages, messages
@@ -38,8 +39,8 @@ def test_sums_round_once(dtype, columns):
     ptr = torch.tensor([0, 3, 3, 3003, 3010])  # an empty row, and a long one
     index, weight = torch.randint(50, (3010,)), torch.randn(3010)
     h = torch.rand(50, columns).to(dtype)
-    A = SparseRows(index.cuda(), ptr.cuda(), 50, weight.cuda())
-    right = SparseRows(index, ptr, 50, weight.double()) @ h.double()
+    A = Matrix(Rows(index.cuda(), 50, ptr=ptr.cuda()), weight.cuda())
+    right = Matrix(Rows(index, 50, ptr=ptr), weight.double()) @ h.double()
     got = A @ h.cuda()
     assert got.dtype == dtype
     torch.testing.assert_close(got.cpu().double(), right, rtol=ULP, atol=1e-3)
@@ -63,11 +64,11 @@ def test_sums_inside_a_graph():
     capture = Capture(torch.device("cuda"))
 
     def product():
-        return SparseRows(index, ptr, 50).times(h)
+        return Matrix(Rows(index, 50, ptr=ptr)).times(h)
 
     with capture.stream():
         found = [capture(product).clone() for _ in range(2)]
-    expected = SparseRows(index, ptr, 50).times(h.double())
+    expected = Matrix(Rows(index, 50, ptr=ptr)).times(h.double())
     for one in found:
         torch.testing.assert_close(one.double(), expected, rtol=ULP, atol=0)
 

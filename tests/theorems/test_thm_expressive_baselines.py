@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv
 
 import mpsn
-from mpsn._rows.sparse import repeat
 from mpsn.datasets import strongly_regular
 from mpsn.experiments._baselines import BASELINES, _pairs
 from mpsn.experiments._baselines.gsn import SHAPES, substructures
@@ -166,8 +165,8 @@ def test_substructures_are_those_of_networkx(drawn):
 def test_neighborhoods_of_edges_are_induced_subgraphs(drawn):
     graph, _ = drawn
     near = Neighborhoods.of(mpsn.clique_complex(graph))
-    center = repeat(near.sum.ptr, len(near.member))
-    assert torch.equal(near.sum.index, torch.arange(len(center)))
+    center = near.sum.rows.row
+    assert torch.equal(near.sum.rows.item, torch.arange(len(center)))
     pairs = list(zip(center.tolist(), near.member.tolist(), strict=True))
     around = {p: {p, *graph[p]} for p in graph}
     assert pairs == sorted((p, w) for p in graph for w in around[p])
@@ -177,7 +176,7 @@ def test_neighborhoods_of_edges_are_induced_subgraphs(drawn):
     assert torch.equal(near.sent @ one[:-1], one[[where.get((p, w), -1) for p, _, w in rows]])
     assert torch.equal(near.received @ one[:-1], one[[where.get((q, w), -1) for _, q, w in rows]])
     assert near.marks.tolist() == [[w == p, w == q] for p, q, w in rows]
-    ends = torch.stack([repeat(near.graph.ptr, len(near.graph.index)), near.graph.index])
+    ends = torch.stack([near.graph.rows.row, near.graph.rows.item])
     edge_index = ends[:, ends[0] != ends[1]]
     edges = {(rows[i][:2], rows[i][2], rows[j][2]) for i, j in edge_index.T.tolist()}
     assert len(edges) == edge_index.shape[1] == ends.shape[1] - len(rows)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import mpsn
 from mpsn import SimplicialComplex
-from mpsn._rows.sparse import SparseRows
+from mpsn._rows.sums import Matrix
 from mpsn.errors import LayerError
 from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
@@ -129,7 +129,7 @@ def test_sparse_rows_are_a_matrix(data):
     rows, columns = A.nonzero(as_tuple=True)
     order = torch.randperm(len(rows), generator=generator)
     rows, columns = rows[order], columns[order]
-    sparse = SparseRows.of(rows, columns, A[rows, columns].double(), (n, m))
+    sparse = Matrix.of(rows, columns, A[rows, columns].double(), (n, m))
     h = torch.randn(m, d, 2, generator=generator)
     torch.testing.assert_close(sparse @ h, torch.einsum("nm,mdk->ndk", A, h))
 

@@ -13,8 +13,8 @@ from torch.utils import _pytree as pytree
 
 import mpsn
 from mpsn import SimplicialComplex
-from mpsn._rows import sparse
-from mpsn._rows.sparse import LeaveOneOut, SparseRows, grouped, segment_sum
+from mpsn._rows.rows import Rows
+from mpsn._rows.sums import CHUNK, LeaveOneOut, Matrix, segment_sum
 from mpsn.complexes import Incidence
 from mpsn.complexes._operators import sorted_entries
 from mpsn.errors import ComplexError
@@ -130,7 +130,7 @@ def test_messages_are_sums_over_pairs_of_entries(B, signed):
 
 @given(incidences())
 def test_entries_can_be_read_in_every_order(B):
-    order, ptr = B.cofaces
+    order, ptr = B.positions.item, B.positions.offsets
     for face in range(B.count):
         assert torch.equal(order[ptr[face] : ptr[face + 1]], (B.face == face).nonzero()[:, 0])
     assert B.degree.tolist() == [(B.face == face).sum().item() for face in range(B.count)]
@@ -242,8 +242,9 @@ def test_others_of_long_groups(sizes, seed):
         for a in order[start:end]:
             others = order[start:end][order[start:end] != a]
             right[receiver[a]] += sign[a] * sign[others].double() @ h[sender[others]]
-    A = LeaveOneOut((order, ptr), grouped(receiver, 3), sender, many, sign)
-    assert (A.above is not None) == (max(sizes, default=0) > sparse.CHUNK)
+    groups, receivers = Rows(order, nnz, ptr=ptr), Rows(receiver, 3, 1).positions
+    A = LeaveOneOut(groups, receivers, sender, many, sign)
+    assert (A.above is not None) == (max(sizes, default=0) > CHUNK)
     torch.testing.assert_close(A @ h, right)
 
 
@@ -266,7 +267,7 @@ def test_segment_sums(dtype, weighted):
 def test_sparse_rows_know_their_transpose():
     M = random(4, 6) * (random(6, 4).T > 0)
     rows, columns = M.nonzero(as_tuple=True)
-    A = SparseRows.of(rows, columns, M[rows, columns], (4, 6))
+    A = Matrix.of(rows, columns, M[rows, columns], (4, 6))
     torch.testing.assert_close(A @ torch.eye(6, dtype=torch.float64), M)
     torch.testing.assert_close(A.T @ torch.eye(4, dtype=torch.float64), M.T)
     assert A.T.T is A
@@ -274,10 +275,8 @@ def test_sparse_rows_know_their_transpose():
 
 def test_a_function_of_an_incidence_depends_on_nothing_else(monkeypatch):
     read = []
-    group = mpsn.complexes.incidence.grouped
-    monkeypatch.setattr(
-        mpsn.complexes.incidence, "grouped", lambda *args: read.append(1) or group(*args)
-    )
+    group = mpsn._rows.rows.grouped
+    monkeypatch.setattr(mpsn._rows.rows, "grouped", lambda *args: read.append(1) or group(*args))
     K = mpsn.clique_complex(nx.karate_club_graph())
     h = torch.randn(K.count(1), 2, requires_grad=True)
     for _ in range(3):

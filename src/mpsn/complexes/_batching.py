@@ -5,11 +5,10 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
-import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn._rows.checks import check_same_device
-from mpsn._rows.sparse import ranges
+from mpsn._rows.rows import ranges
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
@@ -213,12 +212,10 @@ def select(B: Incidence, rows: Tensor, count: int, down: Tensor | None = None) -
         table = table if down is None else table - down[:, None]
         sign = None if B.sign is None else B.sign.view(-1, B.width)[rows].reshape(-1)
         return Incidence._trusted(table.reshape(-1), count, B.width, None, sign)
-    start = B.offsets[rows]
-    sizes = B.offsets[rows + 1] - start
-    owner, at = ranges(start, sizes)
-    face = B.face[at] if down is None else B.face[at] - down[owner]
-    sign = None if B.sign is None else B.sign[at]
-    return Incidence._trusted(face, count, None, nnf.pad(sizes.cumsum(0), (1, 0)), sign)
+    owner, position, ptr = B.positions_of(rows)
+    face = B.face[position] if down is None else B.face[position] - down[owner]
+    sign = None if B.sign is None else B.sign[position]
+    return Incidence._trusted(face, count, None, ptr, sign)
 
 
 def cut_table(union: "Complex") -> Tensor:

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from mpsn._rows.checks import as_int
 from mpsn._rows.memory import available_memory, check_vertices
-from mpsn._rows.sparse import ranges
+from mpsn._rows.rows import ranges
 from mpsn.complexes._graphs import CleanGraphs, clean_graphs
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError, LeftOut, TooLargeError

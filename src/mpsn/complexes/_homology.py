@@ -44,9 +44,10 @@ def betti_numbers(K: "Complex") -> tuple[int, ...]:
     cleared = np.zeros(K.count(0), dtype=np.bool_)
     for k in range(K.dim):
         B = K.incidence(k + 1).apply(Tensor.cpu)
-        order, ptr = B.cofaces
-        entries, values = B.cell[order].numpy(), B.signs[order].to(torch.int64).numpy()
-        rank, cleared = _rank_of_coboundary(entries, values, ptr.numpy(), cleared, n[k + 1])
+        cofaces, order = B.T, B.positions.item
+        entries, values = cofaces.item.numpy(), B.signs[order].to(torch.int64).numpy()
+        ptr = cofaces.offsets.numpy()
+        rank, cleared = _rank_of_coboundary(entries, values, ptr, cleared, n[k + 1])
         ranks.append(rank)
     ranks.append(0)
     return tuple(n[k] - ranks[k] - ranks[k + 1] for k in range(len(n)))

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn._rows.sparse import grouped, ranges, repeat
-from mpsn.complexes._matrices import coo
-from mpsn.complexes.incidence import Incidence
+from mpsn._rows.rows import Rows
+from mpsn.complexes.incidence import Incidence, coo
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
@@ -143,9 +142,9 @@ def _factors(below: Incidence, above: Incidence, down: Weights, up: Weights) -> 
     first holds σ's faces, then its co-faces.
     """
     n, device, inner = len(below), below.face.device, below.count + len(above)
-    faces, (cofaces, ptr) = sorted_entries(below), above.cofaces
+    faces, cofaces = sorted_entries(below), above.positions.item
     cell, owner = below.cell[faces], above.face[cofaces]
-    at_faces = torch.arange(len(faces), device=device) + ptr[cell]
+    at_faces = torch.arange(len(faces), device=device) + above.positions.offsets[cell]
     at_cofaces = torch.arange(len(cofaces), device=device) + below.offsets[owner + 1]
     index = torch.empty((2, len(faces) + len(cofaces)), dtype=torch.int64, device=device)
     x = torch.empty(index.shape[1], dtype=torch.float64, device=device)
@@ -153,7 +152,7 @@ def _factors(below: Incidence, above: Incidence, down: Weights, up: Weights) -> 
     index[1, at_faces], index[1, at_cofaces] = below.face[faces], below.count + above.cell[cofaces]
     x[at_faces], x[at_cofaces] = down[0][faces], up[0][cofaces]
 
-    lower, upper = below.cofaces.order, sorted_entries(above)
+    lower, upper = below.positions.item, sorted_entries(above)
     rows = torch.cat([below.face[lower], below.count + above.cell[upper]])
     columns = torch.cat([below.cell[lower], above.face[upper]])
     y = torch.cat([down[1][lower], up[1][upper]])
@@ -204,23 +203,20 @@ def entry_pairs(
 ) -> tuple[Incidence, Tensor, Tensor]:
     """Return the incidence of the shared cells, and the entries of receivers and senders."""
     B = K.incidence(k + 1 if kind == "upper" else k)
-    if kind == "upper" and B.width is not None:
-        table = sorted_entries(B).view(-1, B.width)
-        one, two = (~torch.eye(B.width, dtype=torch.bool, device=K.device)).nonzero(as_tuple=True)
-        return B, table[:, one].reshape(-1), table[:, two].reshape(-1)
-    order, ptr = (sorted_entries(B), B.offsets) if kind == "upper" else B.cofaces
-    group, size = repeat(ptr, len(order)), ptr.diff()
-    owner, other = ranges(ptr[group], size[group] - 1)
-    other += other >= owner  # skip the entry itself
-    return B, order[owner], order[other]
+    if kind == "upper":
+        groups = Rows(sorted_entries(B), len(B.face), B.width, B.ptr)
+    else:
+        groups = B.positions
+    others = groups.others()
+    return B, groups.item[others.row], groups.item[others.item]
 
 
 def sorted_entries(B: Incidence) -> Tensor:
     """Return the entries by cell and, within a cell, by ascending face, (nnz,) int64."""
 
     def find() -> Tensor:
-        order = B.cofaces.order
-        return order[grouped(B.cell[order], len(B))[0]]
+        order = B.positions.item
+        return order[Rows(B.cell[order], len(B)).positions.item]
 
-    found: Tensor = B._keep(("sorted", False), find)
-    return found
+    entries: Tensor = B._keep("sorted", find)
+    return entries

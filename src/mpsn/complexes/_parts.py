@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
-import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn._rows.checks import as_mask, check_by_dimension
-from mpsn._rows.sparse import ranges
+from mpsn._rows.rows import Rows, ends
 from mpsn.complexes._batching import rebuild, select
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
@@ -29,14 +28,15 @@ def cells(K: "Complex", k: int) -> tuple[Tensor, Tensor]:
         >>> vertex, ptr
         (tensor([0, 1, 1, 2]), tensor([0, 2, 4]))
     """
-    n, B = max(K.num_nodes, 1), K.incidence(k)
+    vertices = vertices_of(K, k)
+    return vertices.item, vertices.offsets
+
+
+def vertices_of(K: "Complex", k: int) -> Rows:
+    """Return the vertices of the k-cells."""
     if k == 0:
-        ptr = torch.arange(K.num_nodes + 1, device=K.device)
-        return ptr[:-1], ptr
-    vertex, ptr = cells(K, k - 1)
-    entry, at = ranges(ptr[B.face], ptr.diff()[B.face])
-    key = torch.unique(B.cell[entry] * n + vertex[at])
-    return key % n, nnf.pad(torch.bincount(key // n, minlength=len(B)).cumsum(0), (1, 0))
+        return Rows(torch.arange(K.num_nodes, device=K.device), K.num_nodes, 1)
+    return (K.incidence(k) @ vertices_of(K, k - 1)).unique()
 
 
 def skeleton(K: C, d: int) -> C:
@@ -102,10 +102,10 @@ def restrict(K: C, kept: Sequence[Tensor]) -> tuple[C, tuple[Incidence, ...]]:
     The map has one incidence per dimension, from the cells of K to those they become.
     """
     rows = [mask.nonzero()[:, 0] for mask in kept]
-    ends = [nnf.pad(mask.cumsum(0), (1, 0)) for mask in kept]  # new index of each kept cell
+    ptr = [ends(mask.long()) for mask in kept]  # new index of each kept cell
     maps = [
-        Incidence._trusted(torch.arange(len(row), device=K.device), len(row), None, end)
-        for row, end in zip(rows, ends, strict=True)
+        Incidence._trusted(torch.arange(len(row), device=K.device), len(row), None, offsets)
+        for row, offsets in zip(rows, ptr, strict=True)
     ]
     return extract(K, rows), tuple(maps)
 

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from mpsn._rows.checks import check_incidence
-from mpsn._rows.sparse import ranges
+from mpsn._rows.rows import Rows
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
@@ -47,7 +47,7 @@ def check_regular(num_vertices: int, incidences: Sequence[Incidence]) -> list[In
 
 
 def _check_faces(B: Incidence, k: int) -> Incidence:
-    _refuse(B, k, B.offsets.diff() != 2, "two faces")
+    _refuse(B, k, B.sizes != 2, "two faces")
     table, signs = B.face.view(-1, 2), B.signs.view(-1, 2)
     _refuse(B, k, table[:, 0] == table[:, 1], "two different vertices")
     _refuse(B, k, signs.sum(1) != 0, "one vertex with sign +1 and one with -1")
@@ -60,7 +60,7 @@ def _check_boundary(below: Incidence, B: Incidence, k: int) -> Incidence:
     order = torch.argsort(corners.key, stable=True)
     key, times = torch.unique_consecutive(corners.key[order], return_counts=True)
     _refuse_at(B, k, key[times != 2] // below.count if below.count else key, CLOSED.format(k - 2))
-    _refuse(B, k, B.offsets.diff() == 0, "at least one face")
+    _refuse(B, k, B.sizes == 0, "at least one face")
     entry, times = torch.unique(B.cell * B.count + B.face, return_counts=True)
     _refuse_at(B, k, entry[times > 1] // max(B.count, 1), "different faces")
     one, two = order.view(-1, 2).T
@@ -89,22 +89,19 @@ CLOSED = "a closed boundary, with each {}-cell in exactly two of its faces"
 
 
 def _corners(below: Incidence, B: Incidence) -> _Corners:
-    offsets = below.offsets
-    entry, at = ranges(offsets[B.face], offsets.diff()[B.face])
-    return _Corners(entry, at, B.cell[entry] * below.count + below.face[at])
+    corners = Rows(B.face, B.count, 1) @ below.spans
+    entry, through = corners.row, corners.item
+    return _Corners(entry, through, B.cell[entry] * below.count + below.face[through])
 
 
 def _check_sphere(incidences: Sequence[Incidence], k: int) -> None:
     """Check that the boundary of every k-cell has the Euler number of a (k-1)-sphere."""
     B = incidences[-1]
-    euler = (-1) ** (k - 1) * B.offsets.diff()
-    cell, face = B.cell, B.face
+    euler = (-1) ** (k - 1) * B.sizes
+    cells: Rows = B
     for j in range(k - 1, 0, -1):
-        below = incidences[j - 1]
-        owner, at = ranges(below.offsets[face], below.offsets.diff()[face])
-        key = torch.unique(cell[owner] * below.count + below.face[at])
-        cell, face = key // max(below.count, 1), key % max(below.count, 1)
-        euler += (-1) ** (j - 1) * torch.bincount(cell, minlength=len(B))
+        cells = (cells @ incidences[j - 1]).unique()
+        euler += (-1) ** (j - 1) * cells.sizes
     wanted = 1 + (-1) ** (k - 1)
     _refuse(B, k, euler != wanted, f"a sphere as its boundary, with Euler number {wanted}")
 
@@ -114,16 +111,16 @@ def check_cubes(incidences: Sequence[Incidence]) -> None:
 
     A regular cell with 2k cubes as faces is a cube if each of its vertices is in k of them.
     """
-    vertices = torch.arange(incidences[0].count if incidences else 0)
-    ptr = torch.arange(len(vertices) + 1)
+    n = incidences[0].count if incidences else 0
+    vertices = Rows(torch.arange(n, device=incidences[0].face.device if n else None), n, 1)
     for k, B in enumerate(incidences, start=1):
-        vertices, ptr = vertices.to(B.face.device), ptr.to(B.face.device)
-        _refuse(B, k, B.offsets.diff() != 2 * k, f"{2 * k} faces, as a cube has")
-        owner, at = ranges(ptr[B.face], ptr.diff()[B.face])
-        n = max(incidences[0].count, 1)
-        key, times = torch.unique(B.cell[owner] * n + vertices[at], return_counts=True)
-        _refuse_at(B, k, key[times != k] // n, f"a cube, with each vertex in {k} of its faces")
-        vertices, ptr = key % n, torch.arange(len(B) + 1, device=key.device) * 2**k
+        _refuse(B, k, B.sizes != 2 * k, f"{2 * k} faces, as a cube has")
+        through = B @ vertices  # a vertex as often as it is in a face
+        key, times = torch.unique(through.row * n + through.item, return_counts=True)
+        _refuse_at(
+            B, k, key[times != k] // max(n, 1), f"a cube, with each vertex in {k} of its faces"
+        )
+        vertices = through.unique()
 
 
 def _check_distinct(B: Incidence, k: int) -> None:
@@ -134,7 +131,7 @@ def _check_distinct(B: Incidence, k: int) -> None:
     given = B.face if k > 1 else 2 * B.face + (B.signs > 0)
     order = torch.argsort(given, stable=True)
     face = given[order[torch.argsort(B.cell[order], stable=True)]]  # ascending in each cell
-    start, size = B.offsets[:-1], B.offsets.diff()
+    start, size = B.offsets[:-1], B.sizes
     group, cells, column = size, torch.arange(len(B), device=face.device), 0
     while True:
         _, group, many = torch.unique(group, return_inverse=True, return_counts=True)

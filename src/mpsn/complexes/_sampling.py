@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from mpsn._rows.checks import INTEGERS, as_int, as_tensor, check_by_dimension
-from mpsn._rows.sparse import ranges
 from mpsn.complexes._batching import select
 from mpsn.complexes._bridges import package
 from mpsn.complexes._parts import extract
@@ -119,15 +118,13 @@ def _closure(K: Complex, rows: Rows) -> Rows:
 def _cofaces(
     B: Incidence, rows: Tensor, fan_out: int | None, generator: torch.Generator | None
 ) -> Tensor:
-    order, ptr = B.cofaces
-    start, size = ptr[rows], ptr[rows + 1] - ptr[rows]
-    owner, at = ranges(start, size)
-    if fan_out is not None and len(at):
-        key = torch.rand(len(at), generator=generator, dtype=torch.float64).to(at.device)
-        shuffled = torch.argsort(owner + key)  # within each cell
-        first = (size.cumsum(0) - size)[owner]
-        at = at[shuffled[torch.arange(len(at), device=at.device) - first < fan_out]]
-    entry = order[at]
+    entries = B.positions.take(rows)
+    entry = entries.item
+    if fan_out is not None and len(entry):
+        key = torch.rand(len(entry), generator=generator, dtype=torch.float64).to(entry.device)
+        shuffled = torch.argsort(entries.row + key)  # within each cell
+        place = entries.spans.item - entries.offsets[entries.row]
+        entry = entry[shuffled[place < fan_out]]
     if B.width is not None:
         return _join(entry // B.width)
     return _join(torch.searchsorted(B.offsets, entry, right=True) - 1)
@@ -173,7 +170,7 @@ class SubcomplexLoader(DataLoader[Any]):
         **options: Any,
     ) -> None:
         for k in range(1, K.dim + 1):
-            _ = K.incidence(k).cofaces  # found once, before workers start
+            _ = K.incidence(k).positions  # found once, before workers start
         divided = not isinstance(cells, Tensor) and any(isinstance(at, Tensor) for at in cells)
         which: dict[str, Any] = {"upper": upper, "lower": lower, "fan_out": fan_out}
         make = partial(_load, K, dim, seed, hops=hops, **which)

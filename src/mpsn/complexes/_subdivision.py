@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn._rows.sparse import ranges
+from mpsn._rows.rows import Rows, ends
 from mpsn.complexes._convert import close_under_faces
 
 if TYPE_CHECKING:
@@ -33,27 +32,26 @@ def barycentric_subdivision(K: "Complex") -> "SimplicialComplex":
 
     dims = range(K.dim + 1)
     sizes = torch.stack([K.ptr(k).diff() for k in dims] or [K.ptr(0).diff()], dim=1)
-    ends = nnf.pad(sizes.reshape(-1).cumsum(0), (1, 0))
-    starts = ends[:-1].view_as(sizes)  # number of the first k-cell of each complex
+    offsets = ends(sizes.reshape(-1))
+    starts = offsets[:-1].view_as(sizes)  # number of the first k-cell of each complex
     number = [
         torch.arange(K.count(k), device=K.device) + (starts[:, k] - K.ptr(k)[:-1])[K.batch(k)]
         for k in dims
     ]
     flags: dict[int, Tensor] = {}  # chains of cells of dimension 0, 1, ..., k, by k + 1
     chains = torch.zeros((K.num_nodes, 0), dtype=torch.int64, device=K.device)
-    ptr = torch.arange(K.num_nodes + 1, device=K.device)  # the chains below each cell
+    each = torch.arange(K.num_nodes, device=K.device)
+    chains_below = Rows(each, K.num_nodes, 1)
     for k in dims:
         if k:
-            B = K.incidence(k)
-            entry, at = ranges(ptr[B.face], ptr.diff()[B.face])
-            ptr = nnf.pad(torch.bincount(B.cell[entry], minlength=len(B)).cumsum(0), (1, 0))
-            chains = flags[k][at]
-        own = number[k].repeat_interleave(ptr.diff())
+            chains_below = K.incidence(k) @ chains_below.spans
+            chains = flags[k][chains_below.item]
+        own = number[k][chains_below.row]
         flags[k + 1] = torch.cat([chains, own[:, None]], dim=1)
-    n = int(ends[-1])
+    n = int(offsets[-1])
     tables = {size: table.cpu() for size, table in flags.items()}
     faces = [table.to(K.device) for table in close_under_faces(tables, max(tables, default=1), n)]
-    below, last = ends[:: sizes.shape[1]].contiguous(), torch.arange(n, device=K.device)
+    below, last = offsets[:: sizes.shape[1]].contiguous(), torch.arange(n, device=K.device)
     ptrs = [below]
     for table in faces:
         last = last[

@@ -1,35 +1,26 @@
 """The incidence relation: which cells bound which, and with what sign."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+import warnings
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
-from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from mpsn._rows.checks import check_incidence
-from mpsn._rows.sparse import LeaveOneOut, SparseRows, grouped, is_traced, repeat, rows, wide
-from mpsn.complexes import _plain
-from mpsn.complexes._matrices import coo, matrix_of, senders
+from mpsn._rows.rows import Rows
+from mpsn._rows.sums import per_row
 from mpsn.complexes._pytree import register
+from mpsn.complexes._sums import Operator, incidence_sum, living, operator_of, remember, signs_of
 from mpsn.errors import ComplexError
 
 Reduce = Literal["sum", "mean"]
+Parts = tuple[Tensor, Tensor | None, Tensor | None, int, int]  # what the operator is called with
 
 
-class Cofaces(NamedTuple):
-    """The transpose of an incidence: entries sorted by face, and offsets (count + 1,)."""
-
-    order: Tensor
-    ptr: Tensor
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Incidence:
+class Incidence(Rows):
     r"""The faces of the k-cells of a complex: :math:`B_k`, by columns.
 
-    An immutable value. Derived data (co-faces, lists of neighbors) is computed once and cached on
+    An immutable value. Derived data (co-faces, lists of neighbors) is computed once and kept on
     it. Cells with a fixed number of faces, ``width``, are the fast case: k+1 for simplices, 2k for
     cubes. If the number varies, ``ptr`` holds the offsets of each cell's faces. An *entry* is a
     pair of a cell and one of its faces; there are nnz of them, cell after cell.
@@ -53,15 +44,20 @@ class Incidence:
         tensor([[6., 5., 3.]])
     """
 
-    face: Tensor
-    count: int
-    width: int | None = None
-    ptr: Tensor | None = None
-    sign: Tensor | None = None
-    _kept: dict[Any, Any] = field(default_factory=dict, init=False)
+    sign: Tensor | None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        face: Tensor,
+        count: int,
+        width: int | None = None,
+        ptr: Tensor | None = None,
+        sign: Tensor | None = None,
+    ) -> None:
+        super().__init__(face, count, width, ptr)
+        self.__dict__["sign"] = sign
         check_incidence(self)
+        remember(self, sign)
 
     @classmethod
     def _trusted(
@@ -74,35 +70,39 @@ class Incidence:
     ) -> "Incidence":
         """Build from valid parts, without checks."""
         out = object.__new__(cls)
-        d = out.__dict__
-        d["face"], d["count"], d["width"], d["ptr"], d["sign"] = face, count, width, ptr, sign
-        d["_kept"] = {}
+        Rows.__init__(out, face, count, width, ptr)
+        out.__dict__["sign"] = sign
+        remember(out, sign)
         return out
 
-    def apply(self, func: Callable[[Tensor], Tensor]) -> "Incidence":
-        """Return a copy with ``func``, such as a move to a device, applied to every tensor."""
-        parts = [self.face, self.ptr, self.sign]
-        new = [None if part is None else func(part) for part in parts]
-        if all(a is b for a, b in zip(parts, new, strict=True)):
-            return self  # with its caches
-        assert new[0] is not None
-        return Incidence._trusted(new[0], self.count, self.width, *new[1:])
+    def _tensors(self) -> dict[str, Tensor | None]:
+        return {"item": self.item, "ptr": self.ptr, "sign": self.sign}
+
+    def _with(self, **changes: Any) -> Self:
+        out = super()._with(**changes)
+        remember(out, out.sign)
+        return out
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without the caches."""
+        """Pickle without what is kept."""
         return Incidence._trusted, (self.face, self.count, self.width, self.ptr, self.sign)
 
     def with_sign(self, sign: Tensor | None) -> "Incidence":
-        """Return the same incidence with other signs; caches independent of signs are kept."""
-        out = Incidence._trusted(self.face, self.count, self.width, self.ptr, sign)
-        out._kept.update({key: value for key, value in self._kept.items() if key[-1] is False})
+        """Return the same incidence with other signs; what does not depend on signs is kept."""
+        out = self._with(sign=sign)
+        kept = {key: value for key, value in self._kept.items() if key[-1] is not True}
+        out._kept.update(kept)
         return out
 
-    def __len__(self) -> int:
-        """Return the number n_k of cells."""
-        if self.ptr is not None:
-            return self.ptr.shape[0] - 1
-        return self.face.shape[0] // self.width if self.width else 0
+    @property
+    def face(self) -> Tensor:
+        """The faces of every cell, cell after cell, (nnz,) int64."""
+        return self.item
+
+    @property
+    def cell(self) -> Tensor:
+        """The cell of every entry, (nnz,) int64."""
+        return self.row
 
     @property
     def table(self) -> Tensor:
@@ -117,51 +117,23 @@ class Incidence:
     @property
     def signs(self) -> Tensor:
         """The sign of every entry, (nnz,) int8, also if ``sign`` is None."""
-        if self.sign is not None:
-            return self.sign
-        width = self.width or 1
-        parity = 1 - 2 * (torch.arange(width, device=self.face.device) % 2)
-        return parity.to(torch.int8).repeat(len(self.face) // width)
-
-    @property
-    def offsets(self) -> Tensor:
-        """Offsets of the entries of each cell, (n_k + 1,) int64."""
-        if self.ptr is not None:
-            return self.ptr
-        return torch.arange(len(self) + 1, device=self.face.device) * (self.width or 0)
-
-    @property
-    def cell(self) -> Tensor:
-        """The cell of every entry, (nnz,) int64."""
-        if self.ptr is not None:
-            return repeat(self.ptr, len(self.face))
-        return torch.arange(len(self.face), device=self.face.device) // (self.width or 1)
-
-    @property
-    def cofaces(self) -> Cofaces:
-        """The transpose, as entries sorted by face."""
-        return self._keep(("cofaces", False), lambda: Cofaces(*grouped(self.face, self.count)))  # type: ignore[no-any-return]
+        return signs_of(self, self.sign)
 
     @property
     def degree(self) -> Tensor:
         """Number of co-faces of every cell below, (count,) int64."""
-        if is_traced(self.face):
-            zeros = self.face.new_zeros(self.count)
-            return zeros.index_add(0, self.face, torch.ones_like(self.face))
-        return self.cofaces.ptr.diff()
+        if torch.compiler.is_compiling():
+            return self.from_cofaces(self.face.new_ones(len(self)))
+        return self.positions.sizes
 
     def __eq__(self, other: object) -> bool:
         """Return whether both relate the same cells, with the same signs."""
         if not isinstance(other, Incidence):
             return NotImplemented
-        return (
-            (self.count, self.width, len(self)) == (other.count, other.width, len(other))
-            and torch.equal(self.face, other.face)
-            and torch.equal(self.offsets, other.offsets)
-            and (self.sign is other.sign or torch.equal(self.signs, other.signs))
-        )
+        signs = self.sign is other.sign or torch.equal(self.signs, other.signs)
+        return self.width == other.width and signs and super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         how = f"width={self.width}" if self.ptr is None else f"entries={len(self.face)}"
@@ -174,7 +146,7 @@ class Incidence:
             signed: Whether entries are relative orientations ±1 instead of 1. Defaults to True.
             dtype: Type of the entries. Defaults to torch's default type.
         """
-        order = self.cofaces.order
+        order = self.positions.item
         index = torch.stack([self.face[order], self.cell[order]])
         values = self.signs[order] if signed else torch.ones_like(order)
         values = values.to(dtype or torch.get_default_dtype())
@@ -235,7 +207,7 @@ class Incidence:
             = \bigl(B_k^\top B_k h - \operatorname{diag}(B_k^\top B_k)\, h\bigr)_\sigma
 
         From (n_k, ..., F) to the same shape, in linear time, even with quadratically many pairs.
-        Rounding is that of a plain sum; compiled code accumulates single precision in double.
+        Nothing is subtracted, so rounding is that of a plain sum.
 
         Example:
             >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2], [3, 4]])
@@ -253,18 +225,14 @@ class Incidence:
             >>> K.incidence(1).gather(torch.tensor([[10.0], [20.0]])).T
             tensor([[20., 10.]])
         """
-        self._check("gather", h)
-        if _is_plain(h):
-            return _plain.flat(self, _plain.gather(self, wide(h), signed)).to(h.dtype)
-        return self._matrix("gather", signed) @ h
+        return self._sum("gather", h, signed)
 
     def spread(self, h: Tensor) -> Tensor:
         """Return the features of the cells, one row per entry: (n_k, ..., F) to (nnz, ..., F)."""
+        if self.width is None:
+            return self._sum("spread", h, False)
         self._check("spread", h)
-        if self.width is not None:
-            return h.unsqueeze(1).expand(-1, self.width, *h.shape[1:]).flatten(0, 1)
-        plain = _plain.spread(self, wide(h))[0].to(h.dtype) if _is_plain(h) else None
-        return self._matrix("spread", False) @ h if plain is None else plain
+        return h.unsqueeze(1).expand(-1, self.width, *h.shape[1:]).flatten(0, 1)
 
     def upper_messages(self, m: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
         r"""Sum messages :math:`\varphi(h_\tau, h_\delta)` over the upper neighbors τ of σ.
@@ -306,24 +274,13 @@ class Incidence:
         """
         return self._sum("lower_messages", m, signed, reduce)
 
-    def _sum(self, name: str, h: Tensor, signed: bool, reduce: Reduce) -> Tensor:
+    def _sum(self, name: str, h: Tensor, signed: bool, reduce: Reduce = "sum") -> Tensor:
         self._check(name, h, reduce)
-        if _is_plain(h):
-            out: Tensor = getattr(_plain, name)(self, wide(h), signed).to(h.dtype)
-        else:
-            out = self._matrix(name, signed) @ h
-        return out if reduce == "sum" else out / rows(senders(self, name).clamp(min=1), out)
-
-    def _keep(self, key: tuple[str, bool], find: Callable[[], Any]) -> Any:
         if torch.compiler.is_compiling():
-            return find()
-        if key not in self._kept:
-            with temporarily_clear_interpreter_stack():  # the cache outlives any transform
-                self._kept[key] = find()
-        return self._kept[key]
-
-    def _matrix(self, name: str, signed: bool) -> SparseRows | LeaveOneOut:
-        return self._keep((name, signed), lambda: matrix_of(self, name, signed))  # type: ignore[no-any-return]
+            out: Tensor = incidence_sum(h, *self.parts(), name, signed, False)
+        else:
+            out = self.operator(name, signed) @ h
+        return out if reduce == "sum" else out / per_row(self._senders(name).clamp(min=1), out)
 
     def _check(self, name: str, h: Tensor, reduce: str = "sum") -> None:
         if reduce not in ("sum", "mean"):
@@ -331,7 +288,7 @@ class Incidence:
                 f"Expected reduce 'sum' or 'mean', got {reduce!r}; use MPSNConv for others."
             )
         if name.endswith("messages"):
-            expected, what = len(self.face), "entries"
+            expected, what = self.face.shape[0], "entries"
         elif name in ("from_faces", "upper", "gather"):
             expected, what = self.count, "cells below"
         else:
@@ -341,10 +298,42 @@ class Incidence:
                 f"Expected a row for each of the {expected} {what} of {self}, got {tuple(h.shape)}."
             )
 
+    def _senders(self, name: str) -> Tensor:
+        """Return the number of senders of each receiver, the divisors of a mean."""
+        if name == "from_cofaces":
+            return self.degree
+        if name == "from_faces":
+            return self.sizes
+        if name.startswith("upper"):
+            return self.from_cofaces(self.sizes - 1)
+        return self.from_faces(self.degree - 1)
 
-def _is_plain(h: Tensor) -> bool:
-    """Return whether only torch's own operations can be used."""
-    return is_traced(h) or not h.is_floating_point()
+    def operator(self, name: str, signed: bool) -> Operator:
+        """Return the sparse matrix that computes a sum, named after its method; it is kept."""
+        return operator_of(self, self.sign, name, signed)
+
+    def parts(self) -> Parts:
+        """Return what :meth:`of_parts` finds the incidence by, as arguments of an operator."""
+        return self.face, self.ptr, self.sign, self.count, self.width or 0
+
+    @staticmethod
+    def of_parts(
+        face: Tensor, ptr: Tensor | None, sign: Tensor | None, count: int, width: int
+    ) -> "Incidence":
+        """Return the incidence that has these parts: a living one, with what it keeps, if any."""
+        B = living(face, ptr, sign, count, width)
+        if isinstance(B, Incidence):
+            return B
+        return Incidence._trusted(face, count, width or None, ptr, sign)
 
 
-register(Incidence, ("face", "ptr", "sign"), ("count", "width"), ("_kept",))
+def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a coalesced sparse COO matrix from entries sorted by row."""
+    with warnings.catch_warnings():  # torch 2.11 warns even if check_invariants is given
+        warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled")
+        return torch.sparse_coo_tensor(
+            index, values, shape, check_invariants=False, is_coalesced=True
+        )
+
+
+register(Incidence, ("item", "ptr", "sign"), ("count", "width"), ("_kept",))

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn._rows.sparse import ranges, segment_sum
+from mpsn._rows.sums import segment_sum
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.experiments._color_layer import color_layer
@@ -71,10 +71,9 @@ class ColorClasses:
         for k in range(K.dim + 1):
             entries, ptr = own[k][:0], own[k].new_zeros(len(own[k]) + 1)
             if k < K.dim:
-                order, start = K.incidence(k + 1).cofaces
-                sizes = start.diff()[first[k]]
-                owner, at = ranges(start[first[k]], sizes)
-                coface = after[k + 1][order[at] // (k + 2)]
+                of_first = K.incidence(k + 1).T.take(first[k])
+                sizes, owner = of_first.sizes, of_first.row
+                coface = after[k + 1][of_first.item]
                 # The representative of the co-face's color has a face of the receiver's color too.
                 found = faces[k + 1][coface] == own[k][owner][:, None]
                 others = torch.arange(1, k + 2, device=coface.device)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn._rows.sparse import SparseRows
+from mpsn._rows.sums import Matrix
 from mpsn.complexes import Incidence, SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn._checks import activation
@@ -117,8 +117,8 @@ class _Products(NamedTuple):
     edges: int
     blocks: list[int]  # number of vertices and of columns of B in one copy
     shares: list[int]  # what a product with each block counts too much of every edge itself
-    spread: SparseRows  # Cᵀ
-    collect: SparseRows  # [I, C]
+    spread: Matrix  # Cᵀ
+    collect: Matrix  # [I, C]
 
     def parts(self, h: Tensor, z: Tensor) -> list[Tensor]:
         """Return the features (S, n N, F) of edges, vertices and triangles, from (rows, N, F)."""
@@ -207,13 +207,13 @@ def _products(K: SimplicialComplex, copies: int, upper: bool, signed: bool) -> _
         before += copies * block.n
     edge, column, value = (torch.cat(side) for side in zip(*parts, strict=True))
     own = torch.arange(copies * E, device=K.device)
-    collect = SparseRows.of(
+    collect = Matrix.of(
         torch.cat([own, edge]),
         torch.cat([own, copies * E + column]),
         torch.cat([torch.ones_like(own, dtype=value.dtype), value]),
         (copies * E, copies * E + before),
     )
-    spread = SparseRows.of(column, edge, value, (before, copies * E))
+    spread = Matrix.of(column, edge, value, (before, copies * E))
     n, shares = [block.n for block in blocks], [block.share for block in blocks]
     return _Products(copies, E, n, shares, spread, collect)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn._rows.sparse import grouped, ranges
+from mpsn._rows.rows import grouped, ranges
 from mpsn.lifting._shared import cut
 
 

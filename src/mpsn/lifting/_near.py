@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from mpsn._rows.checks import as_tensor, check_features
 from mpsn._rows.device import pick_device
-from mpsn._rows.sparse import ranges
+from mpsn._rows.rows import ranges
 from mpsn.errors import ComplexError
 from mpsn.lifting._shared import Budget, Device, cut
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from mpsn._rows.sparse import ranges
+from mpsn._rows.rows import ranges
 from mpsn.wl import _segments_cpu as segments_cpu
 
 

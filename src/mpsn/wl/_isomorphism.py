@@ -8,7 +8,7 @@ import scipy.sparse.csgraph
 import torch
 from torch import Tensor
 
-from mpsn._rows.sparse import grouped
+from mpsn._rows.rows import grouped
 from mpsn.errors import TooLargeError
 from mpsn.lifting import clique_complexes
 from mpsn.wl._inputs import bare, read

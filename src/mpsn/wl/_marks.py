@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from mpsn._rows.memory import available_memory
-from mpsn._rows.sparse import ranges
+from mpsn._rows.rows import ranges
 from mpsn.complexes.complex import Complex
 from mpsn.errors import TooLargeError
 from mpsn.wl._grouping import Multisets, distinct

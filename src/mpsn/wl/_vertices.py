@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mpsn._rows.sparse import grouped
+from mpsn._rows.rows import grouped
 from mpsn.wl._inputs import is_one, of_vertices, read, uniform
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement, refine

@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor
 
-from mpsn._rows.sparse import grouped, ranges
+from mpsn._rows.rows import Rows
 from mpsn.complexes._operators import Kind
 from mpsn.complexes.complex import Complex
 from mpsn.wl._grouping import Multisets
@@ -39,30 +39,25 @@ def _coboundary(K: Complex, k: int) -> Relation | None:
     if k >= K.dim:
         return _silence(K, k)
     B = K.incidence(k + 1)
-    order, ptr = B.cofaces
-    return Relation(ptr, ((1, narrow(B.cell[order])),))
+    cofaces = B.T
+    return Relation(cofaces.offsets, ((1, narrow(cofaces.item)),))
 
 
 def _upper(K: Complex, k: int) -> Relation | None:
     if k >= K.dim:
         return _silence(K, k)
     B = K.incidence(k + 1)
-    order, ptr = B.cofaces
-    cell, others = B.cell[order], B.offsets.diff() - 1
-    number = others[cell]
-    total = None if B.width is None else len(order) * (B.width - 1)
-    owner, other = ranges(B.offsets[cell], number, total)
-    other += other >= order[owner]  # pass over itself
-    ends = torch.nn.functional.pad(number.cumsum(0), (1, 0))
-    sender = narrow(B.face).index_select(0, other)
-    return Relation(ends[ptr], ((0, sender), (1, narrow(cell)[owner])))
+    entries = B.positions @ B.others()  # the other faces of every co-face
+    sender, shared = narrow(B.face), narrow(B.cell)
+    return Relation(entries.offsets, ((0, sender[entries.item]), (1, shared[entries.item])))
 
 
 def _lower(K: Complex, k: int) -> Relation | None:
     if k == 0:
         return None
     pairs = K.adjacency(k, "lower")
-    order, ptr = grouped(pairs.receiver, K.count(k))
+    entries = Rows(pairs.receiver, K.count(k)).positions
+    order, ptr = entries.item, entries.offsets
     shared = cast("Tensor", pairs.shared)
     return Relation(ptr, ((0, narrow(pairs.sender[order])), (-1, narrow(shared[order]))))
 

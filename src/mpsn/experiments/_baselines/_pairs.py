@@ -7,7 +7,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from mpsn._rows.sparse import SparseRows, ranges
+from mpsn._rows.rows import Rows, ends, ranges
+from mpsn._rows.sums import Matrix
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
 from mpsn.nn.models import GINConfig
@@ -45,13 +46,14 @@ class Pairs:
         vertex = torch.arange(n, device=sizes.device)
         self.local = vertex - start[self.batch]
         self.first, self.second = ranges(start[self.batch], each)
-        offsets = torch.nn.functional.pad(each.cumsum(0), (1, 0))
+        offsets = ends(each)
         self.same = offsets[:-1] + self.local
         self.turned = offsets[self.second] + self.local[self.first]
-        every = torch.arange(len(self.first), device=sizes.device)
-        self.rows = SparseRows(every, offsets, len(every))
-        self.columns = SparseRows(self.turned, offsets, len(every))
-        self.sum = SparseRows(vertex, torch.nn.functional.pad(sizes.cumsum(0), (1, 0)), n)
+        pairs = len(self.first)
+        every = torch.arange(pairs, device=sizes.device)
+        self.rows = Matrix(Rows(every, pairs, ptr=offsets))
+        self.columns = Matrix(Rows(self.turned, pairs, ptr=offsets))
+        self.sum = Matrix(Rows(vertex, n, ptr=ends(sizes)))
 
     def at(self, i: Tensor, j: Tensor) -> Tensor:
         """Return the rows of pairs of vertices of the same graph."""

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
-from mpsn._rows.sparse import SparseRows, ranges
+from mpsn._rows.rows import Rows, ends, ranges
+from mpsn._rows.sums import Matrix
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import activation, cochains
 from mpsn.nn.conv._mlp import RowNorm
@@ -33,22 +34,22 @@ class Neighborhoods(NamedTuple):
     """
 
     member: Tensor
-    sum: SparseRows
-    sent: SparseRows
-    received: SparseRows
+    sum: Matrix
+    sent: Matrix
+    received: Matrix
     marks: Tensor
-    graph: SparseRows
+    graph: Matrix
 
     @classmethod
     def of(cls, K: Complex) -> "Neighborhoods":
         """Find them, by sorting."""
-        n, ends = K.num_nodes, K.incidence(1).table.T
+        n, pair = K.num_nodes, K.incidence(1).table.T
         loops = torch.arange(n, device=K.device).expand(2, n)
-        pairs = torch.cat([ends, ends.flip(0), loops], dim=1)  # (2, pairs)
+        pairs = torch.cat([pair, pair.flip(0), loops], dim=1)  # (2, pairs)
         keys = (pairs[0] * n + pairs[1]).sort().values
         center, member = keys // max(n, 1), keys % max(n, 1)
         degree = torch.bincount(center, minlength=n)
-        offsets = torch.nn.functional.pad(degree.cumsum(0), (1, 0))
+        offsets = ends(degree)
         ptr = offsets[:-1]
         edge = torch.arange(len(keys), device=K.device)
         rows = []
@@ -62,15 +63,13 @@ class Neighborhoods(NamedTuple):
         target, inside = _find(in_edge, e[owner] * n + member[at])
         degree = torch.bincount(owner[inside], minlength=len(w))
         scale = degree.double().rsqrt()
-        graph = SparseRows(
-            target[inside],
-            torch.nn.functional.pad(degree.cumsum(0), (1, 0)),
-            len(w),
+        graph = Matrix(
+            Rows(target[inside], len(w), ptr=ends(degree)),
             (scale[owner] * scale[target])[inside],
         )
         return cls(
             member,
-            SparseRows(edge, offsets, len(edge)),
+            Matrix(Rows(edge, len(edge), ptr=offsets)),
             _rows(keys, p * n + w),
             _rows(keys, q * n + w),
             torch.stack([w == p, w == q], dim=1),
@@ -148,7 +147,7 @@ def _find(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     return at, keys[at] == wanted
 
 
-def _rows(keys: Tensor, wanted: Tensor) -> SparseRows:
+def _rows(keys: Tensor, wanted: Tensor) -> Matrix:
     """Return the matrix that takes the row of each wanted key, or 0 where there is none."""
     at, there = _find(keys, wanted)
-    return SparseRows(at[there], torch.nn.functional.pad(there.cumsum(0), (1, 0)), len(keys))
+    return Matrix(Rows(at[there], len(keys), ptr=ends(there.long())))

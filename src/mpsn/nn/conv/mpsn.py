@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric.nn.aggr import Aggregation, MeanAggregation, MultiAggregation, SumAggregation
 from torch_geometric.nn.resolver import aggregation_resolver
 
-from mpsn._rows.sparse import rows
+from mpsn._rows.sums import per_row
 from mpsn.complexes._operators import Kind, entry_pairs
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
@@ -224,7 +224,7 @@ class MPSNConv(torch.nn.Module):
         incidence = K.incidence(k + 1 if up else k)
         if up:
             sender, between = incidence.gather(h), incidence.spread(near)
-            between = rows(incidence.signs, between) * between if signed else between
+            between = per_row(incidence.signs, between) * between if signed else between
         else:
             sender, between = incidence.spread(h), incidence.gather(near, signed=signed)
         message = self._call(kind, k, sender=sender, shared=between)
@@ -239,14 +239,14 @@ class MPSNConv(torch.nn.Module):
             B, one, two = entry_pairs(K, k, kind)
             end, shared = (B.face, B.cell) if kind == "upper" else (B.cell, B.face)
             receiver, sign, between = end[one], B.signs[one] * B.signs[two], near[shared[two]]
-            between = rows(B.signs[two], between) * between if self.signed else between
+            between = per_row(B.signs[two], between) * between if self.signed else between
             values = {"sender": h[end[two]], "shared": between}
         order = receiver.argsort(stable=True)  # required by some aggregations
         receiver, sign = receiver[order], sign[order]
         values = {name: value[order] for name, value in values.items()}
-        values["receiver"] = rows(sign, h) * h[receiver] if self.signed else h[receiver]
+        values["receiver"] = per_row(sign, h) * h[receiver] if self.signed else h[receiver]
         message = self._call(kind, k, **values)
-        message = rows(sign, message) * message if self.signed else message
+        message = per_row(sign, message) * message if self.signed else message
         return self._aggregate(message, receiver, h.shape[0])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from mpsn._rows.sparse import rows
+from mpsn._rows.sums import per_row
 from mpsn.complexes import Incidence, SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn._checks import Activation, activation, cochains
@@ -83,20 +83,20 @@ class SCConv(torch.nn.Module):
 
         def down(h: Tensor, B: Incidence, d: Tensor) -> Tensor:
             below = B.from_cofaces(h, signed=True)
-            return B.from_faces(below / rows(d, below), signed=True)  # Bᵀ D⁻¹ B h
+            return B.from_faces(below / per_row(d, below), signed=True)  # Bᵀ D⁻¹ B h
 
         def up(h: Tensor, B: Incidence, d: Tensor) -> Tensor:
-            above = B.from_faces(h / rows(d + 1, h), signed=True)
+            above = B.from_faces(h / per_row(d + 1, h), signed=True)
             return B.from_cofaces(above, signed=True)  # B Bᵀ (D + I)⁻¹ h
 
-        d_edge = rows(d2, h1)
+        d_edge = per_row(d2, h1)
         a0_up = h0 - up(h0, edges, d0)
         a1_up = h1 - up(h1, triangles, d2) / 3
         a1_down = (d_edge + 1) * (h1 / d_edge + h1 - down(h1, edges, d1))
         a2_down = 2 * (2 * h2 - down(h2, triangles, d2))
 
-        from_edges = edges.from_cofaces(h1, signed=True) / rows(d1, h0)
-        from_vertices = d_edge * edges.from_faces(h0 / rows(d1, h0), signed=True)
+        from_edges = edges.from_cofaces(h1, signed=True) / per_row(d1, h0)
+        from_vertices = d_edge * edges.from_faces(h0 / per_row(d1, h0), signed=True)
         from_triangles = triangles.from_cofaces(h2 / 3, signed=True)
         to_triangles = triangles.from_faces(h1 / d_edge, signed=True)
         return [

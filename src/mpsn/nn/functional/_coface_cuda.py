@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
 from mpsn._rows.cuda import segment_sum
-from mpsn._rows.sparse import REDUCED, SparseRows, is_traced
+from mpsn._rows.sums import REDUCED, Matrix
 from mpsn.complexes import Incidence
 
 try:  # comes with torch for CUDA, on most systems
@@ -187,14 +187,15 @@ def can_run(p: Tensor, q: Tensor, B: Incidence) -> bool:
         and p.dtype == q.dtype
         and p.dtype in types
         and not torch.are_deterministic_algorithms_enabled()
-        and not any(is_traced(t) or is_transformed(t) for t in (p, q))
+        and (torch.compiler.is_compiling() or not any(is_transformed(t) for t in (p, q)))
     )
 
 
 def is_transformed(h: Tensor) -> bool:
     """Return whether a forward derivative, vmap or another transform is active."""
     return (
-        torch._C._functorch.peek_interpreter_stack() is not None
+        torch._C._get_tracing_state() is not None
+        or torch._C._functorch.peek_interpreter_stack() is not None
         or torch._C._functorch.is_legacy_batchedtensor(h)
         or unpack_dual(h).tangent is not None  # type: ignore[no-untyped-call]
     )
@@ -210,27 +211,31 @@ def sums(p: Tensor, q: Tensor, B: Incidence, kind: str) -> Tensor:
     return out
 
 
-def gradients(p: Tensor, q: Tensor, B: Incidence, grad: Tensor, kind: str) -> list[Tensor]:
+def gradients(p: Tensor, q: Tensor, B: Incidence, grad: Tensor, kind: str) -> tuple[Tensor, Tensor]:
     """Return the gradients of p and q, given that of the sums."""
     rest = torch.empty_like(q, memory_format=torch.contiguous_format)
     if q.numel() and p.dtype in REDUCED:
         _launch(_gradients, p, q, B, [grad.contiguous(), rest, rest], kind)
-        return [_receive(p, q, grad, B, kind), rest]
+        return _receive(p, q, grad, B, kind), rest
     out = torch.zeros_like(p, memory_format=torch.contiguous_format)
     if q.numel():
         others = [grad.contiguous(), out, rest]
         _launch(_ragged_gradients if B.width is None else _gradients, p, q, B, others, kind)
-    return [out, rest]
+    return out, rest
 
 
 def _receive(p: Tensor, q: Tensor, grad: Tensor | None, B: Incidence, kind: str) -> Tensor:
     """Return the sums of messages or, given the gradient of these, that of p; like p."""
-    rows = B._matrix("from_cofaces", False)
-    assert isinstance(rows, SparseRows)
-    (order, ptr), cuts, columns = B.cofaces, rows.cuts(), q[0].numel()
-    pieces, dtype = (ptr, p.dtype) if cuts is None else (cuts[0], torch.float32)
+    matrix = B.operator("from_cofaces", False)
+    assert isinstance(matrix, Matrix)
+    cuts, cofaces, columns = matrix.cuts(), B.positions, q[0].numel()
+    pieces, dtype = cofaces.offsets, p.dtype
+    if cuts is not None:
+        pieces, dtype = cuts[0].offsets, torch.float32
     out = p.new_empty(len(pieces) - 1, columns, dtype=dtype)
-    tables = [t.contiguous() for t in (p, q, p if grad is None else grad, B.face, order, pieces)]
+    tables = [
+        t.contiguous() for t in (p, q, p if grad is None else grad, B.face, cofaces.item, pieces)
+    ]
     width = min(WIDTH, triton.next_power_of_2(columns))
     many = TILE // width
     with torch.cuda.device_of(q):  # type: ignore[no-untyped-call]
@@ -238,9 +243,9 @@ def _receive(p: Tensor, q: Tensor, grad: Tensor | None, B: Incidence, kind: str)
             *tables, out, len(out), columns, B.width, kind, grad is not None, many, width
         )
     if cuts is not None:
-        found = segment_sum(out, *cuts[1:], None, p.dtype)
-        assert found is not None
-        out = found
+        sums = segment_sum(out, cuts[1].item, cuts[1].offsets, None, p.dtype)
+        assert sums is not None
+        out = sums
     return out.view(p.shape)
 
 

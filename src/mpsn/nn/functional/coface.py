@@ -7,12 +7,17 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn._rows.sparse import is_traced, wide
-from mpsn.complexes import Incidence, _plain
+from mpsn.complexes import Incidence
 from mpsn.errors import LayerError
 from mpsn.nn.functional import _coface_cuda
 
 Activation = Callable[[Tensor], Tensor]
+ACTS: dict[str, Activation] = {
+    "elu": nnf.elu,
+    "id": lambda x: x,
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+}
 KINDS = {torch.nn.ELU: "elu", torch.nn.Identity: "id", torch.nn.ReLU: "relu", torch.nn.Tanh: "tanh"}
 
 
@@ -93,16 +98,12 @@ def messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
     """Sum a(p_τ + q_δ) over the upper neighbors τ of σ; from (n_k, ..., G), (n_{k+1}, ..., G)."""
     kind = KINDS.get(type(act)) if getattr(act, "alpha", 1) == 1 else None
     if p.is_cuda and kind and _coface_cuda.can_run(p, q, B):
-        out: Tensor = _Fused.apply(p, q, B, act, kind)  # type: ignore[no-untyped-call]
+        out: Tensor = _fused(p, q, *B.parts(), kind)
         return out
     return _messages(p, q, B, act)
 
 
 def _messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
-    if is_traced(p):  # column by column, which a compiler can fuse
-        senders = zip(_plain.gather(B, wide(p)), _plain.spread(B, wide(q)), strict=True)
-        found = [act(m + s) for m, s in senders]
-        return _plain.upper_messages(B, found, signed=False).to(p.dtype)
     m = B.gather(p)
     if B.width is None:
         return B.upper_messages(act(m + B.spread(q)))
@@ -110,30 +111,72 @@ def _messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
     return B.upper_messages(act(m).flatten(0, 1))
 
 
-class _Fused(torch.autograd.Function):
-    """The same in one kernel each way, saving the inputs only; double gradients use torch's ops."""
+# The same in one kernel each way, saving the inputs only; double gradients use torch's operators.
 
-    @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Tensor:
-        p, q, ctx.incidence, ctx.act, ctx.kind = inputs
-        ctx.save_for_backward(p, q)
-        return _coface_cuda.sums(p, q, ctx.incidence, ctx.kind)
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        further = torch.is_grad_enabled()
-        if not further and not _coface_cuda.is_transformed(grad):
-            p, q = ctx.saved_tensors
-            found = _coface_cuda.gradients(p, q, ctx.incidence, grad, ctx.kind)
-            return *found, None, None, None
-        needed = ctx.needs_input_grad[:2]
-        with torch.enable_grad():
-            # Views, as gradients must not flow on to common ancestors of the inputs.
-            ends = p, q = [
-                t.view_as(t) if further else t.detach().requires_grad_(need)
-                for t, need in zip(ctx.saved_tensors, needed, strict=True)
-            ]
-            out = _messages(p, q, ctx.incidence, ctx.act)
-        learn = [t for t, need in zip(ends, needed, strict=True) if need]
-        each = iter(torch.autograd.grad(out, learn, grad, create_graph=further))
-        return *(next(each) if need else None for need in needed), None, None, None
+@torch.library.custom_op("mpsn::coface_messages", mutates_args=())
+def _fused(
+    p: Tensor,
+    q: Tensor,
+    face: Tensor,
+    ptr: Tensor | None,
+    sign: Tensor | None,
+    count: int,
+    width: int,
+    kind: str,
+) -> Tensor:
+    B = Incidence.of_parts(face, ptr, sign, count, width)
+    return _coface_cuda.sums(p, q, B, kind)
+
+
+@torch.library.custom_op("mpsn::coface_gradients", mutates_args=())
+def _gradients(
+    p: Tensor,
+    q: Tensor,
+    face: Tensor,
+    ptr: Tensor | None,
+    sign: Tensor | None,
+    count: int,
+    width: int,
+    kind: str,
+    grad: Tensor,
+) -> tuple[Tensor, Tensor]:
+    B = Incidence.of_parts(face, ptr, sign, count, width)
+    return _coface_cuda.gradients(p, q, B, grad, kind)
+
+
+@_fused.register_fake
+def _(p: Tensor, q: Tensor, *parts: Any) -> Tensor:
+    return torch.empty_like(p, memory_format=torch.contiguous_format)
+
+
+@_gradients.register_fake
+def _(p: Tensor, q: Tensor, *parts: Any) -> tuple[Tensor, Tensor]:
+    return tuple(torch.empty_like(t, memory_format=torch.contiguous_format) for t in (p, q))  # type: ignore[return-value]
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:5])
+    ctx.plain = inputs[5:]
+
+
+def _turn_back(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    p, q, *tensors = ctx.saved_tensors
+    *numbers, kind = ctx.plain
+    compiling, further = torch.compiler.is_compiling(), torch.is_grad_enabled()
+    if compiling or not (further or _coface_cuda.is_transformed(grad)):
+        return *_gradients(p, q, *tensors, *numbers, kind, grad), *(None,) * 6
+    needed = ctx.needs_input_grad[:2]
+    with torch.enable_grad():
+        # Views, as gradients must not flow on to common ancestors of the inputs.
+        ends = p, q = [
+            t.view_as(t) if further else t.detach().requires_grad_(need)
+            for t, need in zip((p, q), needed, strict=True)
+        ]
+        out = _messages(p, q, Incidence.of_parts(*tensors, *numbers), ACTS[kind])
+    learn = [t for t, need in zip(ends, needed, strict=True) if need]
+    each = iter(torch.autograd.grad(out, learn, grad, create_graph=further))
+    return *(next(each) if need else None for need in needed), *(None,) * 6
+
+
+_fused.register_autograd(_turn_back, setup_context=_save)

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.nn.aggr import Aggregation
 from torch_geometric.nn.resolver import aggregation_resolver
 
-from mpsn._rows.sparse import wide
+from mpsn._rows.sums import wide
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError

@@ -1,0 +1,277 @@
+"""Products of sparse 0/±1 matrices with features: all messages are summed here."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.autograd import forward_ad
+
+from mpsn._rows import cpu
+from mpsn._rows.rows import Rows, ends, is_recorded, owners, ranges
+
+LONG = 256  # longest sequential sum in single precision; longer rows are split
+REDUCED = (torch.bfloat16, torch.float16)  # what is summed in single precision
+CHUNK = 8  # largest group whose entries are listed; longer groups are summed as a tree
+
+
+def wide(h: Tensor) -> Tensor:
+    """Return ``h`` in a type in which it may be summed: half precision becomes single."""
+    return h.float() if h.dtype in REDUCED else h
+
+
+def per_row(weight: Tensor, h: Tensor) -> Tensor:
+    """Reshape one weight per row, (n,), to multiply ``h``, (n, ..., F)."""
+    return weight.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))
+
+
+class Matrix:
+    """A constant sparse matrix (n, m) by rows; ``A @ h`` multiplies it with features (m, ...).
+
+    The product is differentiable any number of times, forward and backward, and works under the
+    transforms of ``torch.func``.
+
+    Args:
+        rows: The columns of the entries of every row; ``rows.count`` is the number m of columns.
+        weight: The entries, (nnz,). Defaults to ones.
+        positions: Returns the entries by column. Defaults to ``rows.positions``.
+
+    Example:
+        >>> from mpsn._rows.rows import Rows
+        >>> from mpsn._rows.sums import Matrix
+        >>> rows = Rows(torch.tensor([2, 0, 1]), 3, ptr=torch.tensor([0, 1, 3]))
+        >>> A = Matrix(rows)  # [0 0 1], [1 1 0]
+        >>> (A @ torch.tensor([[1.0], [10.0], [100.0]])).T
+        tensor([[100.,  11.]])
+    """
+
+    __slots__ = ("_cuts", "_positions", "_transpose", "rows", "weight")
+
+    def __init__(
+        self,
+        rows: Rows,
+        weight: Tensor | None = None,
+        positions: Callable[[], Rows] | None = None,
+    ) -> None:
+        self.rows, self.weight = rows, weight
+        self._positions = positions or (lambda: rows.positions)
+        self._transpose: Matrix | None = None
+        self._cuts: tuple[Rows, Rows] | bool | None = True  # not looked for
+
+    @classmethod
+    def of(
+        cls, row: Tensor, column: Tensor, weight: Tensor | None, shape: tuple[int, int]
+    ) -> "Matrix":
+        """Build from entries in any order."""
+        by_row = Rows(row, shape[0]).positions
+        order = by_row.item
+        rows = Rows(column[order], shape[1], ptr=by_row.ptr)
+        return cls(rows, None if weight is None else weight[order])
+
+    @property
+    def T(self) -> "Matrix":
+        """The transpose, computed once."""
+        if self._transpose is None:
+            with temporarily_clear_interpreter_stack():  # what is kept outlives any transform
+                by_column = self._positions()
+                order = by_column.item
+                row = order if self.rows.width == 1 else self.rows.row[order]
+                weight = None if self.weight is None else self.weight[order]
+                rows = Rows(row, len(self.rows), by_column.width, by_column.ptr)
+            self.pair(Matrix(rows, weight))
+        assert self._transpose is not None
+        return self._transpose
+
+    def pair(self, transpose: "Matrix") -> "Matrix":
+        """Set a known transpose; return the matrix."""
+        self._transpose, transpose._transpose = transpose, self
+        return self
+
+    def __matmul__(self, h: Tensor) -> Tensor:
+        if torch._C._are_functorch_transforms_active():
+            out: Tensor = _Transformed.apply(h, self)  # type: ignore[no-untyped-call]
+        elif (torch.is_grad_enabled() and h.requires_grad) or forward_ad._current_level >= 0:
+            out = _Product.apply(h, self)  # type: ignore[no-untyped-call]
+        else:
+            out = self.times(h)
+        return out
+
+    def times(self, h: Tensor) -> Tensor:
+        """Return the product, without gradients."""
+        rows = self.rows
+        if rows.width == 1:
+            out = h.index_select(0, rows.item)
+            return out if self.weight is None else out.mul_(per_row(self.weight, out))
+        whole = h.dtype == torch.float64 or not (h.is_cpu or h.dtype in REDUCED)
+        if whole or not h.is_floating_point() or is_recorded(h) or not (cuts := self.cuts()):
+            return segment_sum(h, rows.item, rows.offsets, self.weight)
+        pieces, of_row = (part.offsets for part in cuts)
+        sums = segment_sum(h, rows.item, pieces, self.weight, wide(h[:0]).dtype)
+        return segment_sum(sums, cuts[1].item, of_row, dtype=h.dtype)
+
+    def cuts(self) -> tuple[Rows, Rows] | None:
+        """Return rows of more than ``LONG`` entries in pieces, for less rounding; see Rows.cut.
+
+        None are cut inside a CUDA graph, where sizes cannot be asked for.
+        """
+        if isinstance(self._cuts, bool):
+            if self.rows.item.is_cuda and torch.cuda.is_current_stream_capturing():
+                return None
+            longest = self.rows.width or (int(self.rows.sizes.max()) if len(self.rows) else 0)
+            self._cuts = self.rows.cut(LONG) if longest > LONG else None
+        return self._cuts
+
+
+class _Product(torch.autograd.Function):
+    """A sparse matrix times features; the gradient is the transpose times the output's."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, A: Matrix) -> Tensor:
+        ctx.A = A
+        return A.times(h)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return ctx.A.T @ grad, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, _: None) -> Tensor:
+        return ctx.A @ tangent  # type: ignore[no-any-return]
+
+
+class _Transformed(torch.autograd.Function):
+    """The same for the transforms of ``torch.func``, at a higher cost per call."""
+
+    backward, jvp = _Product.backward, _Product.jvp
+
+    @staticmethod
+    def forward(h: Tensor, A: Matrix) -> Tensor:
+        return A.times(h)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Matrix], output: Tensor) -> None:
+        ctx.A = inputs[1]
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, h: Tensor, A: Matrix) -> tuple[Tensor, int]:
+        return A @ h.movedim(in_dims[0], 1), 1
+
+
+def segment_sum(
+    h: Tensor,
+    index: Tensor,
+    ptr: Tensor,
+    weight: Tensor | None = None,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    r"""Return :math:`\sum_{j=p_i}^{p_{i+1}-1} w_j h_{a_j}` for every i, without gradients.
+
+    a is ``index``, p is ``ptr`` (n + 1,), w is ``weight``; features ``h`` are (m, ...). Uses
+    compiled code for doubles on the CPU, Triton on a GPU if available, else an embedding bag;
+    integers are added up by torch. Half precision is summed in single. The result has the type of
+    ``h``, or ``dtype``.
+    """
+    n, dtype = ptr.shape[0] - 1, dtype or h.dtype
+    if not h.numel() or not index.numel():
+        return h.new_zeros(n, *h.shape[1:], dtype=dtype)
+    if is_recorded(h) or not h.is_floating_point():
+        m = wide(h.index_select(0, index))
+        m = m if weight is None else m * per_row(weight, m)
+        zeros = m.new_zeros(n, *h.shape[1:])
+        return zeros.index_add(0, owners(ptr, index.shape[0]), m).to(dtype)
+    flat, out = h if h.dim() == 2 else h.reshape(h.shape[0], -1), None
+    if h.is_cuda:
+        from mpsn._rows import cuda
+
+        out = cuda.segment_sum(flat, index, ptr, weight, dtype)
+    elif h.is_cpu and h.dtype == torch.float64:
+        out = flat.new_empty(n, flat.shape[1])
+        entries = flat.new_empty(0) if weight is None else weight.to(h.dtype)
+        args = (flat, index, ptr, entries, out)
+        cpu.segment_sum(*(t.detach().numpy() for t in args))
+    if out is None:
+        flat = wide(flat)
+        each = None if weight is None else weight.to(flat.dtype)
+        out = nnf.embedding_bag(
+            index, flat, ptr, mode="sum", per_sample_weights=each, include_last_offset=True
+        )
+    return out.to(dtype) if h.dim() == 2 else out.to(dtype).view(n, *h.shape[1:])
+
+
+class LeaveOneOut:
+    """Sums over the *other* entries of each entry's group, added up at receivers.
+
+    Nothing is subtracted: groups of up to ``CHUNK`` entries, and groups of one size, list the other
+    entries; a longer group is split into chunks, and the totals of the chunks are treated the same
+    way. So the time is linear, also at hubs, rounding is that of a plain sum, and an infinite entry
+    does not reach its own receiver.
+
+    Args:
+        groups: The entries of every group.
+        receivers: The entries of every receiver.
+        sender: Row that each entry sends, (nnz,).
+        columns: Number of rows that can be sent.
+        sign: Signs (nnz,), applied when an entry sends and when it receives; or None.
+    """
+
+    def __init__(
+        self,
+        groups: Rows,
+        receivers: Rows,
+        sender: Tensor,
+        columns: int,
+        sign: Tensor | None = None,
+    ) -> None:
+        order, entries, nnz = groups.item, receivers.item, groups.item.shape[0]
+        device, width = order.device, groups.width
+        limit = width or CHUNK
+        longest = width or (int(groups.sizes.max()) if nnz else 0)
+        position = torch.arange(nnz, device=device)
+        ptr, group = groups.offsets, groups.row
+        first = position - (position - ptr[group]) % limit  # start of the chunk
+        size = (ptr[group + 1] - first).clamp(max=limit)
+        place = torch.empty_like(order)
+        place[order] = position
+        place = place[entries]  # (nnz,) by receiver
+        number = size[place] - 1
+        total = nnz * (width - 1) if width else None  # if known, avoids a device synchronization
+        owner, other = ranges(first[place], number, total)
+        other += other >= place[owner]  # skip the entry itself
+        listed = order[other]
+        weight = None if sign is None else sign[entries][owner] * sign[listed]
+        near = Rows(sender[listed], columns, ptr=ends(number)[receivers.offsets])
+        self.near = Matrix(near, weight)
+        self.above: LeaveOneOut | None = None
+        if longest <= limit:
+            return
+        begins = nnf.pad(first[first == position], (0, 1), value=nnz)
+        chunks = torch.arange(len(begins) - 1, device=device)
+        n, chunk_ptr = len(chunks), ends(-(-groups.sizes // limit))
+        signs = (None, None) if sign is None else (sign[order], sign[entries])
+        self.up = Matrix(Rows(sender[order], columns, ptr=begins), signs[0])
+        of = owners(begins, nnz)[place]
+        self.down = Matrix(Rows(of, n, ptr=receivers.offsets), signs[1])
+        self.above = LeaveOneOut(Rows(chunks, n, ptr=chunk_ptr), Rows(chunks, n, 1), chunks, n)
+
+    @property
+    def T(self) -> "LeaveOneOut":
+        """The transpose."""
+        out: LeaveOneOut = object.__new__(LeaveOneOut)
+        out.near, out.above = self.near.T, None
+        if self.above is not None:
+            out.up, out.above, out.down = self.down.T, self.above.T, self.up.T
+        return out
+
+    def symmetric(self) -> "LeaveOneOut":
+        """Mark the matrix as its own transpose: senders are the receivers."""
+        self.near.pair(self.near)
+        if self.above is not None:
+            self.up.pair(self.down)
+            self.above.symmetric()
+        return self
+
+    def __matmul__(self, h: Tensor) -> Tensor:
+        out = self.near @ h
+        return out if self.above is None else out + self.down @ (self.above @ (self.up @ h))
