@@ -38,7 +38,7 @@ from mpsn.datasets._collections import read_collection
 from mpsn.estimators import SimplicialClassifier, SWLKernel, WLKernel, _kernel
 from mpsn.estimators._inputs import prepare
 from mpsn.experiments._tu_training import Settings, Split, train_folds
-from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+from mpsn.nn.models import GIN, SIN
 from mpsn.training._splits import hold_out
 
 TU = ("NCI1", "REDDIT-BINARY", "IMDB-BINARY", "IMDB-MULTI", "PROTEINS")
@@ -193,8 +193,8 @@ def networks(kind, name, device):
 
     def build(_):
         if kind == "GIN":
-            return GIN(GINConfig(*sizes, **same))
-        return SIN(SINConfig(*sizes, **same, coface_message=False, readout_dims=(0, 1, 2)))
+            return GIN(*sizes, **same)
+        return SIN(*sizes, **same, coface_message=False, readout_dims=(0, 1, 2))
 
     settings = Settings(200, 32, 0.001, 50, 0.5)
     trained = train_folds(data, y, splits, build, settings, seeds=range(10), device=device)

@@ -17,7 +17,7 @@ from mpsn.datasets import synthetic_flows
 from mpsn.experiments._experiment import Resources
 from mpsn.experiments._flow_stack import EdgeFlowStack, _product_of_rows
 from mpsn.experiments._flow_training import Training, train, training_steps
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
 
 CUDA = torch.device("cuda")
@@ -33,7 +33,7 @@ MODELS = {
 
 def stack_of(settings, K):
     torch.manual_seed(0)
-    return EdgeFlowStack([EdgeFlowNet(EdgeFlowConfig(**settings)).cuda() for _ in SEEDS], K)
+    return EdgeFlowStack([EdgeFlowNet(**settings).cuda() for _ in SEEDS], K)
 
 
 def one_step(stack, flows, labels, form):
@@ -99,7 +99,7 @@ def parts(stack, K):
 
 def train_row(data, settings, training):
     return train(
-        lambda: EdgeFlowNet(EdgeFlowConfig(**settings)),
+        lambda: EdgeFlowNet(**settings),
         data,
         training,
         SEEDS,

@@ -7,7 +7,7 @@ from test_bench_complexes import gudhi_arrays
 from mpsn.datasets import synthetic_flows
 from mpsn.experiments._flow_stack import EdgeFlowStack
 from mpsn.experiments._flow_training import Training, orders, training_steps
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
 
 
@@ -20,7 +20,7 @@ def test_an_epoch_of_mpsn_tanh(faster, data):
     """Theirs is known for one machine; gudhi needs 18 ms there to lift a small world."""
     edges = small_world(2000, 10, 0.1)
     scale = best(lambda: gudhi_arrays(edges, 2000, 2), 25) / 18e-3
-    stack = EdgeFlowStack([EdgeFlowNet(EdgeFlowConfig())], data.complex)
+    stack = EdgeFlowStack([EdgeFlowNet()], data.complex)
     x, y = data.x[:, data.train], data.y[data.train]
     training = Training(epochs=1)
     steps = training_steps(stack, x, y, training, Capture(x.device))
@@ -36,7 +36,7 @@ def test_an_epoch_of_mpsn_tanh(faster, data):
 
 def test_a_stack_against_the_network_itself(faster, data):
     """One network, one batch, forward and backward."""
-    net = EdgeFlowNet(EdgeFlowConfig())
+    net = EdgeFlowNet()
     stack = EdgeFlowStack([net], data.complex)
     h = data.x[:, :64, None].contiguous()
     faster(

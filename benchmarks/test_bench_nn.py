@@ -173,7 +173,7 @@ def test_a_batch_of_flows_on_one_complex(faster, world):
     """One complex and (edges, batch, features) against the union of 16 copies."""
     from mpsn import collate
 
-    net = nn.models.EdgeFlowNet(nn.models.EdgeFlowConfig(hidden=16))
+    net = nn.models.EdgeFlowNet(hidden=16)
     union = collate([world] * 16)
     h = torch.randn(world.count(1), 16, 1)
     flat = h.transpose(0, 1).reshape(-1, 1)

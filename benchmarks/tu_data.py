@@ -3,7 +3,7 @@
 import torch
 
 from mpsn.experiments._tu_training import Settings, Split
-from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+from mpsn.nn.models import GIN, SIN
 
 # The paper's table: batch size, learning rate, decay steps, width, layers, norm, dropout, readout.
 PAPER = {
@@ -36,10 +36,6 @@ def setup(data, kind, epochs):
     after = {"coface_message": False, "readout_dims": (0, 2)}
 
     def build(fold):
-        return (
-            GIN(GINConfig(*sizes, **same))
-            if kind == "GIN"
-            else SIN(SINConfig(*sizes, **same, **after))
-        )
+        return GIN(*sizes, **same) if kind == "GIN" else SIN(*sizes, **same, **after)
 
     return Settings(epochs, batch, lr, decay_every, 0.5), build

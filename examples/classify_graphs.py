@@ -13,7 +13,7 @@ import torch
 from matplotlib import pyplot as plt
 
 import mpsn
-from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+from mpsn.nn.models import GIN, SIN
 
 
 def make_graphs(count: int, seed: int) -> tuple[list[nx.Graph], torch.Tensor]:
@@ -57,7 +57,7 @@ def train(model: torch.nn.Module, data: mpsn.ComplexDataset, test: mpsn.ComplexD
 def main() -> None:
     data, test = pack(*make_graphs(200, seed=0)), pack(*make_graphs(100, seed=1000))
     settings = {"hidden": 16, "out_channels": 2, "layers": 2, "readout": "mean"}
-    models = {"GIN": GIN(GINConfig(**settings)), "SIN": SIN(SINConfig(**settings))}
+    models = {"GIN": GIN(**settings), "SIN": SIN(**settings)}
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
     for ax, i, title in zip(
         axes, (0, 1), ("class 0: random", "class 1: from a ring"), strict=False

@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 
 import mpsn
-from mpsn.nn.models import CIN, CINConfig
+from mpsn.nn.models import CIN
 
 mpl.use("Agg")
 INK = 4  # pixels darker than this, of 0 to 16, are squares
@@ -63,8 +63,8 @@ def main() -> None:
     for digit, row in enumerate(shares.tolist()):
         print(f"{digit:5}  {'  '.join(f'{share:.2f}' for share in row)}")
     data, test = mpsn.ComplexDataset(complexes[:600]), mpsn.ComplexDataset(complexes[600:])
-    settings = CINConfig(3, 16, 10, layers=2, act="relu", norm=True, jump=True)
-    print(f"CIN: accuracy on 100 other digits {train(CIN(settings), data, test):.2f}")
+    model = CIN(3, 16, 10, layers=2, act="relu", norm=True, jump=True)
+    print(f"CIN: accuracy on 100 other digits {train(model, data, test):.2f}")
 
     figure, axes = plt.subplots(1, 4, figsize=(11, 3.2), layout="constrained")
     for ax, digit in zip(axes, (0, 3, 8), strict=False):

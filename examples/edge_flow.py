@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 from torch.nn.functional import cross_entropy
 
 import mpsn
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models import EdgeFlowNet
 
 COLORS = ("tab:blue", "tab:red")
 
@@ -64,7 +64,7 @@ def main() -> None:
     holes.legend()
 
     for act in ("tanh", "relu"):
-        model = EdgeFlowNet(EdgeFlowConfig(act=act, hidden=16))
+        model = EdgeFlowNet(act=act, hidden=16)
         accuracies = train(model, data)
         same = accuracy(model, data.complex, data.x[:, ~data.train, None], data.y[~data.train])
         print(f"{act}: test accuracy {same:.2f} in the orientation of training, ", end="")

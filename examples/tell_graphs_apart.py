@@ -11,7 +11,7 @@ import torch
 from matplotlib import pyplot as plt
 
 import mpsn
-from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+from mpsn.nn.models import GIN, SIN
 
 NAMES = ("rook4x4", "shrikhande")
 
@@ -26,7 +26,7 @@ def main() -> None:
 
     # Untrained networks behave the same: how far apart are their embeddings of the two graphs?
     ones = [torch.ones(n, 1, dtype=torch.float64) for n in complexes.union.counts]
-    for model in (GIN(GINConfig()), SIN(SINConfig(max_dim=3))):
+    for model in (GIN(), SIN(max_dim=3)):
         with torch.no_grad():
             one, two = model.double()(complexes.union, ones[: model.max_dim + 1])
         print(f"untrained {type(model).__name__}: distance {(one - two).norm():.2g}")

@@ -24,17 +24,11 @@ from mpsn.experiments import _graph_training as graph_training
 from mpsn.experiments._experiment import Experiment, Job
 from mpsn.experiments._graph_level import Forest, GraphLevelConfig
 from mpsn.experiments._next_models import OrientedConfig, SCoNeConfig
-from mpsn.experiments._tu import BaselineConfig, TUConfig
+from mpsn.experiments._tu import Baseline, TUConfig
 from mpsn.experiments._tu_kernels import KernelConfig
 from mpsn.experiments._tu_training import Settings
-from mpsn.nn.models import (
-    CINConfig,
-    EdgeFlowConfig,
-    GINConfig,
-    GINEConfig,
-    MapFlowConfig,
-    SINConfig,
-)
+from mpsn.nn import models
+from mpsn.training._config import Network
 from protocol_data import (
     categories,
     citations,
@@ -93,11 +87,11 @@ class Case:
         return Job("row", self.config, self.name, seeds or (0,))
 
 
-SIN = SINConfig(hidden=4, layers=1, dropout=0.5, norm=True, coface_message=False)
-GIN = GINConfig(hidden=4, layers=1, dropout=0.5, norm=True)
+SIN = Network(models.SIN, hidden=4, layers=1, dropout=0.5, norm=True, coface_message=False)
+GIN = Network(models.GIN, hidden=4, layers=1, dropout=0.5, norm=True)
 HOW = Settings(epochs=5, batch_size=16, lr=0.5, decay_every=2, decay=0.5)
 TU = TUConfig("PROTEINS", sin=SIN, train=HOW)
-DGCNN = replace(TU, sin=None, gin=BaselineConfig(network="dgcnn", hidden=4, layers=1))
+DGCNN = replace(TU, sin=None, gin=Baseline(network="dgcnn", hidden=4, layers=1))
 KERNEL = TUConfig("PROTEINS", kernel=KernelConfig("wl", (0, 1), (1.0, 10.0), 2))
 IMDB = _imdb.IMDBConfig(gin=GIN, train={"made": HOW}, test=True)
 ON_TEST = ("honest", "val_test", "test")
@@ -105,17 +99,23 @@ ON_TEST = ("honest", "val_test", "test")
 
 COSINE = [0.25, 0.5 * 0.9045085, 0.5 * 0.6545085, 0.5 * 0.3454915, 0.5 * 0.0954915]
 LEVEL = graph_training.Training(epochs=5, batch_size=6, lr=0.5, warmup=2, average=0.5)
-CIN = GraphLevelConfig(cin=CINConfig(hidden=4, layers=1, norm=True, dropout=0.5), train=LEVEL)
-GINE = GraphLevelConfig(gin=GINEConfig(hidden=4, layers=1, norm=True), train=LEVEL)
+CIN = GraphLevelConfig(
+    cin=Network(models.CIN, hidden=4, layers=1, norm=True, dropout=0.5), train=LEVEL
+)
+GINE = GraphLevelConfig(
+    gin=Network(models.GIN, hidden=4, layers=1, norm=True, edge_channels=1), train=LEVEL
+)
 FOREST = GraphLevelConfig(forest=Forest(trees=5, bits=64))
 COUNTING = _counting.CountingConfig(cin=CIN.cin, train=LEVEL)
 
 
 FLOW = _flow.FlowConfig(
-    model=EdgeFlowConfig(hidden=4, layers=1),
+    model=Network(models.EdgeFlowNet, hidden=4, layers=1),
     training=flow_training.Training(epochs=5, batch=8, lr=0.1, halve_every=2),
 )
-OCEAN = _ocean.OceanConfig(model=MapFlowConfig(2, (0, 1), 4), training=FLOW.training)
+OCEAN = _ocean.OceanConfig(
+    model=Network(models.MapFlowNet, coordinates=2, dims=(0, 1), hidden=4), training=FLOW.training
+)
 LOGISTIC = replace(OCEAN, model=_ocean.LogisticConfig("flow"))
 STEPS = _next.Training(epochs=2, batch=8, lr=0.1)
 NEXT = _next.NextConfig(SCoNeConfig(hidden=4, layers=1), STEPS)
@@ -123,7 +123,7 @@ ORIENTED = _next.NextConfig(OrientedConfig(width=4, depth=1, coordinates=2), STE
 
 
 SHAPES = _shapes.ShapesConfig(
-    replace(HOW, lr=0.02), gin=GINConfig(hidden=8, layers=1), per_class=5, points=12
+    replace(HOW, lr=0.02), gin=Network(models.GIN, hidden=8, layers=1), per_class=5, points=12
 )
 SURFACES = _surfaces.SurfacesConfig("sin", 4, 1, epochs=4, batch=8, lr=0.1, subdivisions=1)
 CITED = _coauthor.CoauthorConfig(training=_coauthor.Training(epochs=3, lr=0.1))

@@ -26,7 +26,8 @@ from mpsn.experiments._experiment import Job, Resources
 from mpsn.experiments._graph_data import GraphData
 from mpsn.experiments._graph_level import GraphLevelConfig, work
 from mpsn.nn.conv._mlp import RowNorm
-from mpsn.nn.models import CIN, SIN, CINConfig, Hierarchical, HierarchicalConfig, SINConfig
+from mpsn.nn.models import CIN, SIN, Hierarchical
+from mpsn.training._config import Network
 from mpsn.training._distributed import Parallel, rank, sum_gradients, world_size
 from mpsn.training._launch import joined
 from processes import FORK
@@ -164,14 +165,12 @@ def folds() -> dict[str, Any]:
     data, y, at = complexes(), torch.arange(28) % 2, torch.arange(28)
     split = tu_training.Split(at[:17], at[17:22], at[22:])
     settings = tu_training.Settings(epochs=3, batch_size=8, lr=0.01)
-    sin = SINConfig(
-        3, 8, 2, layers=2, coface_message=False, norm=True, jump=True, dropout=0.5, act="relu"
-    )
-    pooled = HierarchicalConfig(3, 8, 2, layers=2, coface_message=False, norm=True, dropout=0.5)
+    sizes = {"in_channels": 3, "hidden": 8, "out_channels": 2, "layers": 2}
+    same = {**sizes, "coface_message": False, "norm": True, "dropout": 0.5}
     out = {}
     for name, build in {
-        "sin": lambda _: SIN(sin),
-        "pooled": lambda _: Hierarchical(pooled),
+        "sin": lambda _: SIN(**same, jump=True, act="relu"),
+        "pooled": lambda _: Hierarchical(**same),
     }.items():
         (found,) = tu_training.train_folds(data, y, [split], build, settings, seeds=[3])
         out |= {f"{name}: {key}": np.array(curve) for key, curve in found.curve.items()}
@@ -184,8 +183,9 @@ def molecules() -> dict[str, Any]:
     y = torch.randn(28, 2, generator=torch.Generator().manual_seed(1))
     parts = graph_training.Parts(at[:17], at[17:22], at[22:])
     settings = graph_training.Training(epochs=3, batch_size=8, lr=0.01, average=0.5)
-    config = CINConfig(3, 8, 2, layers=1, norm=True, act="relu", dropout=0.2)
-    (found,) = graph_training.train(data, y, parts, lambda: CIN(config), settings, "mae", seeds=[3])
+    network = Network(CIN, in_channels=3, hidden=8, out_channels=2, layers=1, norm=True)
+    network = network.replace(act="relu", dropout=0.2)
+    (found,) = graph_training.train(data, y, parts, network, settings, "mae", seeds=[3])
     return {f"cin: {key}": curve.numpy() for key, curve in found._asdict().items()}
 
 
@@ -196,7 +196,7 @@ def packed(*paths: Path) -> tuple[dict[str, Any], int]:
     """
     used = []
     config = GraphLevelConfig(
-        cin=CINConfig(hidden=4, layers=1, max_dim=1, norm=True, act="relu"),
+        cin=Network(CIN, hidden=4, layers=1, max_dim=1, norm=True, act="relu"),
         train=graph_training.Training(epochs=1, batch_size=8),
     )
     with joined():
@@ -238,7 +238,7 @@ def messages(layers: int) -> int:
     reduce, sent = torch.distributed.all_reduce, []
     with joined():
         data = complexes()
-        network = SIN(SINConfig(3, 4, 2, layers=layers, norm=True, act="relu"))
+        network = SIN(3, 4, 2, layers=layers, norm=True, act="relu")
         shared = Parallel(forward_on(data), data.counts.sum(1))
         torch.distributed.all_reduce = lambda x: sent.append(x.numel()) or reduce(x)
         with shared.training(network):

@@ -45,7 +45,7 @@ def test_the_general_layer_on_vertices_is_gin():
 def test_gin_model_is_a_stack_of_pyg_layers():
     torch.manual_seed(0)
     K = SimplicialComplex.from_graph(nx.karate_club_graph()).replace(x=[torch.randn(34, 3)])
-    model = nn.models.GIN(nn.models.GINConfig(in_channels=3, layers=2, jump=True))
+    model = nn.models.GIN(in_channels=3, layers=2, jump=True)
     first = model.convs[0](K.x[0], both_ways(K))
     second = model.convs[1](first, both_ways(K))
     pooled = torch.cat([first, second], dim=1).sum(0, keepdim=True)

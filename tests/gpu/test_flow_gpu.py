@@ -6,7 +6,8 @@ import torch
 from mpsn.datasets import synthetic_flows
 from mpsn.experiments._experiment import Resources
 from mpsn.experiments._flow_training import Training, train
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models import EdgeFlowNet
+from mpsn.training._config import Network
 
 pytestmark = [
     pytest.mark.gpu,
@@ -22,9 +23,9 @@ def test_training(act, precision):
 
     def runs(device, precision):
         place = Resources(torch.device(device), None, lambda n: None)
-        config = EdgeFlowConfig(hidden=16, act=act)
+        network = Network(EdgeFlowNet, hidden=16, act=act)
         settings = Training(epochs=3, batch=16, lr=0.01, halve_every=2, precision=precision)
-        return train(lambda: EdgeFlowNet(config), data, settings, [0, 1], place)
+        return train(network, data, settings, [0, 1], place)
 
     expected, found = runs("cpu", "float32"), runs("cuda", precision)
     assert found == runs("cuda", precision)

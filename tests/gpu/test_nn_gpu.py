@@ -88,7 +88,7 @@ def test_deterministic_on_gpu(name, monkeypatch):
 def test_edge_flows_on_gpu():
     torch.manual_seed(0)
     K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
-    net = nn.models.EdgeFlowNet(nn.models.EdgeFlowConfig(hidden=8)).double()
+    net = nn.models.EdgeFlowNet(hidden=8).double()
     h = torch.randn(78, 5, 1, dtype=torch.float64)
     expected = net(K, h)
     torch.testing.assert_close(net.cuda()(K.to("cuda"), h.cuda()).cpu(), expected)
@@ -114,11 +114,11 @@ def test_sparse_rows(dtype, columns):
 @pytest.mark.parametrize("config", [{"act": "tanh"}, {"act": "relu", "l0_inv": True}])
 def test_networks_side_by_side(config):
     from mpsn.experiments._flow_stack import EdgeFlowStack
-    from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+    from mpsn.nn.models import EdgeFlowNet
 
     torch.manual_seed(0)
     K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
-    nets = [EdgeFlowNet(EdgeFlowConfig(hidden=16, **config)).double() for _ in range(3)]
+    nets = [EdgeFlowNet(hidden=16, **config).double() for _ in range(3)]
     x = torch.randn(3, 78, 7, 1, dtype=torch.float64)
     stacks = EdgeFlowStack(nets, K), EdgeFlowStack([net.cuda() for net in nets], K.to("cuda"))
     out = [stack(x.to(stack.stacked[0].device)) for stack in stacks]

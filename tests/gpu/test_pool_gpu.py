@@ -64,8 +64,8 @@ def test_coarsening(signed):
 
 def test_hierarchical():
     K, xs = union("cliques")
-    config = nn.models.HierarchicalConfig(in_channels=4, max_dim=2, layers=3, norm=True, jump=True)
-    model = nn.models.Hierarchical(config).double().eval()
+    model = nn.models.Hierarchical(in_channels=4, max_dim=2, layers=3, norm=True, jump=True)
+    model = model.double().eval()
     K, xs = K.skeleton(2), xs[:3]
     there = copy.deepcopy(model).cuda()(K.to("cuda"), [x.cuda() for x in xs])
     torch.testing.assert_close(there.cpu(), model(K, xs))

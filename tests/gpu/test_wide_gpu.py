@@ -7,7 +7,7 @@ import torch
 import mpsn
 from mpsn.experiments._graph_training import Parts, Training, train
 from mpsn.experiments._tu_training import Settings, Split, train_folds
-from mpsn.nn.models import CIN, GIN, SIN, CINConfig, GINConfig, GINEConfig, SINConfig
+from mpsn.nn.models import CIN, GIN, SIN
 
 pytestmark = [
     pytest.mark.gpu,
@@ -17,12 +17,10 @@ pytestmark = [
 
 SIZES = (3, 16, 2, 2)
 BUILD = {
-    "SIN": lambda i: SIN(SINConfig(*SIZES, coface_message=False, act="relu", norm=True)).double(),
-    "SIN, no norm": lambda i: SIN(SINConfig(*SIZES, coface_message=False)).double(),
-    "SIN, relu, no norm": lambda i: SIN(
-        SINConfig(*SIZES, coface_message=False, act="relu")
-    ).double(),
-    "GIN": lambda i: GIN(GINConfig(*SIZES, act="relu", norm=True)).double(),
+    "SIN": lambda i: SIN(*SIZES, coface_message=False, act="relu", norm=True).double(),
+    "SIN, no norm": lambda i: SIN(*SIZES, coface_message=False).double(),
+    "SIN, relu, no norm": lambda i: SIN(*SIZES, coface_message=False, act="relu").double(),
+    "GIN": lambda i: GIN(*SIZES, act="relu", norm=True).double(),
 }
 
 
@@ -68,8 +66,8 @@ def test_rings_captured_are_eager_are_cpu(name):
 
     def build():
         if name == "CIN":
-            return CIN(CINConfig((3, 2, 1), **sizes)).double()
-        return GIN(GINEConfig(3, edge_channels=2, **sizes)).double()
+            return CIN((3, 2, 1), **sizes).double()
+        return GIN(3, edge_channels=2, **sizes).double()
 
     curves = []
     for device, capture in (("cpu", False), ("cuda", False), ("cuda", True)):
@@ -99,7 +97,7 @@ def test_precision_of_captured_steps(precision):
     dataset = mpsn.ComplexDataset(union.skeleton(2).replace(x=x))
     parts = torch.arange(40).tensor_split(4)
     splits = [Split(torch.cat(parts[:2]), *parts[2:])] * 3
-    config = SINConfig(*SIZES, coface_message=False, act="relu", norm=True)
+    build = BUILD["SIN"]
     losses = []
     for kind, device, capture in (
         ("float32", "cpu", False),
@@ -109,7 +107,7 @@ def test_precision_of_captured_steps(precision):
         settings = Settings(epochs=4, batch_size=8, lr=0.001, precision=kind)
         options = {"seeds": range(3), "device": device, "capture": capture}
         found = train_folds(
-            dataset, torch.arange(40) % 2, splits, lambda _: SIN(config), settings, **options
+            dataset, torch.arange(40) % 2, splits, lambda i: build(i).float(), settings, **options
         )
         losses.append(torch.tensor([one.curve["loss"] for one in found]))
     torch.testing.assert_close(losses[1], losses[0], rtol=0.1, atol=0)

@@ -141,7 +141,7 @@ def test_a_batch_of_cochains_equals_the_disjoint_union(K, batch):
     union = mpsn.collate([K] * batch)
     apart = layer(union, h.transpose(0, 1).reshape(-1, 3)).view(batch, -1, 4)
     torch.testing.assert_close(layer(K, h), apart.transpose(0, 1))
-    net = nn.models.EdgeFlowNet(nn.models.EdgeFlowConfig(in_channels=3, hidden=8)).double()
+    net = nn.models.EdgeFlowNet(in_channels=3, hidden=8).double()
     torch.testing.assert_close(net(K, h), net(union, h.transpose(0, 1).reshape(-1, 3)))
 
 

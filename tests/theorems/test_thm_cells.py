@@ -15,7 +15,7 @@ import mpsn
 from mpsn import CubicalComplex
 from mpsn.datasets import named_graph
 from mpsn.lifting._named import as_lift
-from mpsn.nn.models import CIN, CINConfig, Marked
+from mpsn.nn.models import CIN, Marked
 from mpsn.testing import complexes, graphs
 from mpsn.wl import compare, swl, wl
 
@@ -140,10 +140,8 @@ def partition(rows, tolerance):
 
 def network(kind, K, seed=0):
     torch.manual_seed(seed)
-    settings = CINConfig(
-        in_channels=1 + (kind == "marked"), max_dim=max(K.dim, 0), layers=6, act="tanh"
-    )
-    model = CIN(settings).double()
+    model = CIN(in_channels=1 + (kind == "marked"), max_dim=max(K.dim, 0), layers=6, act="tanh")
+    model = model.double()
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if not name.startswith("readout"):

@@ -1,7 +1,6 @@
 """The power of the baseline networks: what they are invariant to, separate, and cannot separate."""
 
 import itertools
-from dataclasses import replace
 
 import networkx as nx
 import pytest
@@ -12,21 +11,22 @@ from torch_geometric.nn import GCNConv
 
 import mpsn
 from mpsn.datasets import strongly_regular
-from mpsn.experiments._baselines import BASELINES, _pairs
+from mpsn.experiments._baselines import BASELINES, _pairs, make_baseline
 from mpsn.experiments._baselines.gsn import SHAPES, substructures
 from mpsn.experiments._baselines.ign import EquivariantLinear
 from mpsn.experiments._baselines.ngn import Neighborhoods
-from mpsn.nn.models import GIN, GINConfig
+from mpsn.nn.models import GIN
+from mpsn.training._config import Network
 from mpsn.wl import kfwl, wl
 
-CONFIG = GINConfig(in_channels=2, hidden=8, out_channels=4, layers=3, act="tanh")
+SMALL = Network(GIN, in_channels=2, hidden=8, out_channels=4, layers=3, act="tanh")
 PAIR = [nx.cycle_graph(6), nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))]
 
 
-def build(name, config=CONFIG):
+def build(name, settings=SMALL):
     torch.manual_seed(0)
-    network = (GIN if name == "gin" else BASELINES[name])(config).double().eval()
-    return network.requires_grad_(False)
+    network = settings() if name == "gin" else make_baseline(name, settings)
+    return network.double().eval().requires_grad_(False)
 
 
 def lift(graph, x=None):
@@ -51,7 +51,7 @@ def graphs(draw):
 @pytest.mark.parametrize("readout", ["sum", "mean"])
 def test_invariant_to_order_and_to_the_rest_of_the_batch(name, readout, one, others, seed):
     """A graph has one embedding: alone, relabeled, or padded in a batch with larger graphs."""
-    network = build(name, replace(CONFIG, readout=readout, norm=True, jump=True))
+    network = build(name, SMALL.replace(readout=readout, norm=True, jump=True))
     graph, x = one
     order = torch.randperm(len(graph), generator=torch.Generator().manual_seed(seed))
     turned = nx.empty_graph(len(graph))
@@ -73,10 +73,10 @@ def test_parts_bound_the_memory_and_change_nothing(name, monkeypatch):
     class Watched(_pairs.Pairs):
         def __init__(self, sizes_of_graphs):
             super().__init__(sizes_of_graphs)
-            sizes.append(len(self.first) * CONFIG.hidden)
+            sizes.append(len(self.first) * SMALL.hidden)
 
     monkeypatch.setattr(_pairs, "Pairs", Watched)
-    monkeypatch.setattr(_pairs, "NUMBERS", 60 * CONFIG.hidden)
+    monkeypatch.setattr(_pairs, "NUMBERS", 60 * SMALL.hidden)
     torch.testing.assert_close(network(batch), whole, rtol=1e-12, atol=1e-12)
     assert len(sizes) > 2
     assert max(sizes) <= _pairs.NUMBERS
@@ -124,8 +124,8 @@ def test_the_layer_of_ign_spans_all_equivariant_maps():
     assert len(biases) == 2  # everywhere, and on the diagonal
 
 
-def distance(name, pair, config=CONFIG):
-    one, two = build(name, config)(mpsn.collate([lift(graph) for graph in pair]))
+def distance(name, pair):
+    one, two = build(name)(mpsn.collate([lift(graph) for graph in pair]))
     return float((one - two).norm())
 
 

@@ -137,7 +137,7 @@ def test_sin_separates_what_wl_cannot():
         K.replace(x=[torch.ones(32, 1, dtype=torch.float64)]), how="sum", max_dim=3
     )
     torch.manual_seed(0)
-    a, b = nn.models.SIN(nn.models.SINConfig(max_dim=3)).double()(K)
+    a, b = nn.models.SIN(max_dim=3).double()(K)
     assert torch.dist(a, b) > 0.01
-    a, b = nn.models.GIN(nn.models.GINConfig()).double()(K)
+    a, b = nn.models.GIN().double()(K)
     assert torch.dist(a, b) < 1e-9

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 
 from mpsn import nn
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models import EdgeFlowNet
 from mpsn.testing import assert_orientation_invariant, complexes
 
 INVARIANT = {
@@ -20,14 +20,14 @@ INVARIANT = {
 @pytest.mark.parametrize("name", INVARIANT)
 def test_edge_flow_models_are_invariant(name, kind):
     torch.manual_seed(0)
-    model = EdgeFlowNet(EdgeFlowConfig(hidden=8, **INVARIANT[name]))
+    model = EdgeFlowNet(hidden=8, **INVARIANT[name])
     assert_orientation_invariant(model, kind=kind)
 
 
 def test_mpsn_relu_is_not_and_the_kit_says_so():
     torch.manual_seed(0)
     with pytest.raises(AssertionError, match="f\\(TH, TBT\\) = f\\(H, B\\)"):
-        assert_orientation_invariant(EdgeFlowNet(EdgeFlowConfig(hidden=8, act="relu")))
+        assert_orientation_invariant(EdgeFlowNet(hidden=8, act="relu"))
 
 
 @pytest.mark.parametrize("name", INVARIANT)
@@ -35,7 +35,7 @@ def test_mpsn_relu_is_not_and_the_kit_says_so():
 @given(K=complexes(max_vertices=7, oriented=True))
 def test_on_random_complexes(name, K):
     torch.manual_seed(0)
-    model = EdgeFlowNet(EdgeFlowConfig(hidden=8, layers=2, **INVARIANT[name]))
+    model = EdgeFlowNet(hidden=8, layers=2, **INVARIANT[name])
     assert_orientation_invariant(model, [K])
 
 

@@ -71,11 +71,11 @@ def test_models_are_invariant(kind, data):
     m = nn.models
     order = {k: torch.randperm(n) for k, n in enumerate(K.counts)}
     for model in (
-        m.SIN(m.SINConfig(in_channels=3, max_dim=3, layers=2)),
-        m.CIN(m.CINConfig(in_channels=3, max_dim=3, layers=2, lower=True)),
-        m.MLPSum(m.MLPSumConfig(in_channels=3, max_dim=3, hidden=8)),
-        m.GIN(m.GINConfig(in_channels=3, layers=2)),
-        m.Hierarchical(m.HierarchicalConfig(in_channels=3, max_dim=3, layers=2)),
+        m.SIN(in_channels=3, max_dim=3, layers=2),
+        m.CIN(in_channels=3, max_dim=3, layers=2, lower=True),
+        m.MLPSum(in_channels=3, max_dim=3, hidden=8),
+        m.GIN(in_channels=3, layers=2),
+        m.Hierarchical(in_channels=3, max_dim=3, layers=2),
     ):
         model.double()
         torch.testing.assert_close(model(K), model(K.permute(order)))

@@ -15,7 +15,7 @@ from mpsn.errors import FileError, GraphError, LeftOut, MPSNError
 from mpsn.estimators import CellClassifier, CellRegressor, SimplicialClassifier, load
 from mpsn.estimators._given import Notes
 from mpsn.estimators._on_cells import OnCells, known
-from mpsn.nn.models import CellConfig, CellNet, cells
+from mpsn.nn.models import CellNet, cells
 from mpsn.testing import assert_orientation_equivariant, assert_orientation_invariant
 
 QUICK = {"hidden": 8, "epochs": 5, "device": "cpu"}
@@ -127,9 +127,9 @@ def test_reversed_cells(kind, seed, odd):
 
 def test_networks_of_the_test_kit():
     for kind in ("simplicial", "cell"):
-        odd = CellNet(CellConfig(dim=1, oriented=True, odd=True)).double()
+        odd = CellNet(dim=1, oriented=True, odd=True).double()
         assert_orientation_equivariant(Listed(odd, dim=1), kind=kind)
-        even = CellNet(CellConfig(dim=1, oriented=True)).double()
+        even = CellNet(dim=1, oriented=True).double()
         assert_orientation_invariant(Listed(even, dim=None), kind=kind)
 
 
@@ -177,7 +177,7 @@ def test_layers_computed_again_have_the_same_gradient(monkeypatch, dim):
     for large in (cells.LARGE, 0):
         monkeypatch.setattr(cells, "LARGE", large)
         torch.manual_seed(0)
-        net = CellNet(CellConfig(dim=dim))
+        net = CellNet(dim=dim)
         net(K, xs).square().sum().backward()
         grads = {name: p.grad for name, p in net.named_parameters() if p.grad is not None}
         running = {n: b for n, b in net.named_buffers() if n.endswith(("mean", "var"))}

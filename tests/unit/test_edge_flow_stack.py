@@ -11,7 +11,7 @@ from mpsn import SimplicialComplex
 from mpsn._rows.sums import Matrix
 from mpsn.errors import LayerError
 from mpsn.experiments._flow_stack import EdgeFlowStack
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models import EdgeFlowNet
 
 CONFIGS = {
     "GNN L0-inv": {"act": "relu", "l0_inv": True, "upper": False},
@@ -30,12 +30,11 @@ COMPLEXES = {
 
 def nets_of(config, number=3):
     torch.manual_seed(0)
-    settings = EdgeFlowConfig(hidden=8, layers=3, **config)
-    return [EdgeFlowNet(settings).double() for _ in range(number)]
+    return [EdgeFlowNet(hidden=8, layers=3, **config).double() for _ in range(number)]
 
 
 def flows_of(K, nets, number):
-    shape = (len(nets), K.count(1), number, nets[0].config.in_channels)
+    shape = (len(nets), K.count(1), number, nets[0].in_channels)
     return torch.randn(shape, dtype=torch.float64)
 
 
@@ -74,7 +73,7 @@ def test_orientations_are_signs_on_rows(config):
     signs = 1 - 2 * torch.randint(0, 2, (K.count(1), 3), dtype=torch.int8)
     out = EdgeFlowStack(nets, K)(x, signs)
     plain = EdgeFlowStack(nets, K)(x)
-    assert torch.allclose(out, plain) == nets[0].config.l0_inv
+    assert torch.allclose(out, plain) == nets[0].l0_inv
     for i in range(3):
         K_i = K.flip({1: signs[:, i] < 0})
         for s, net in enumerate(nets):
@@ -137,9 +136,9 @@ def test_sparse_rows_are_a_matrix(data):
 def test_bad_stacks():
     K = COMPLEXES["karate"]
     nets = nets_of(CONFIGS["MPSN Tanh"], 2)
-    with pytest.raises(LayerError, match="networks of one config, got \\[\\]"):
+    with pytest.raises(LayerError, match="networks with the same keywords, got \\[\\]"):
         EdgeFlowStack([], K)
-    with pytest.raises(LayerError, match="make a stack for each config"):
+    with pytest.raises(LayerError, match="make a stack for each kind"):
         EdgeFlowStack([nets[0], nets_of(CONFIGS["MPSN Id"], 1)[0]], K)
     with pytest.raises(LayerError, match="Expected one complex, got a union of 2"):
         EdgeFlowStack(nets, mpsn.collate([K, K]))

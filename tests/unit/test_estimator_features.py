@@ -256,7 +256,7 @@ def test_attributes_of_edges_are_used(how, name):
     rule = column(model, name, 1)
     torch.testing.assert_close(got.x[1][:, -1], (raw - rule.mean) / rule.scale)
     torch.testing.assert_close(got.x[1][:, :-1], got.x[0][K.simplices(1)].mean(dim=1))
-    assert model.model_.members[0].config.in_channels == model.features_.widths
+    assert model.model_.members[0].in_channels == model.features_.widths
     # and they change the prediction
     other = weighted(3, "networkx")
     for *_, data in other.edges(data=True):
@@ -267,8 +267,8 @@ def test_attributes_of_edges_are_used(how, name):
 
 def test_vertices_hear_of_the_features_of_their_edges():
     graphs = [painted(i, edges={"bond": lambda u, v: "ab"[(u + v) % 2]}) for i in range(6)]
-    assert fitted(graphs).model_.members[0].config.coface_message
-    assert not fitted([nx.path_graph(3)] * 4).model_.members[0].config.coface_message
+    assert fitted(graphs).model_.members[0].settings["coface_message"]
+    assert not fitted([nx.path_graph(3)] * 4).model_.members[0].settings["coface_message"]
 
 
 def test_features_of_triangles_are_used():

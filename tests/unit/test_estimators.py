@@ -357,13 +357,13 @@ def test_features_that_are_all_the_same_are_not_normalised():
     plain = [nx.random_regular_graph(4, n, seed=n) for n in range(10, 40)]
     y = ["ring"] * 30 + ["plain"] * 30
     model = SimplicialClassifier(epochs=20, members=1).fit(rings + plain, y)
-    assert not model.model_.members[0].config.norm
+    assert not model.model_.members[0].settings["norm"]
     new = [nx.circulant_graph(21, [1, 2]), nx.random_regular_graph(4, 21, seed=99)]
     assert model.predict(new).tolist() == ["ring", "plain"]
     other = SimplicialClassifier(epochs=1, members=1).fit(
         [*rings[:5], nx.path_graph(4)], [0, 1] * 3
     )
-    assert other.model_.members[0].config.norm
+    assert other.model_.members[0].settings["norm"]
 
 
 RINGS = [nx.cycle_graph(n) for n in (5, 6)] * 12

@@ -12,7 +12,8 @@ from mpsn.experiments import reproduce
 from mpsn.experiments._brec_table import CATEGORIES, figures, table
 from mpsn.experiments._experiment import DataSets, Job, Record, Resources
 from mpsn.experiments._rows import rows
-from mpsn.nn.models import CINConfig
+from mpsn.nn.models import CIN
+from mpsn.training._config import Network
 
 CONFIGS = rows("brec", brec.BRECConfig)
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="set MPSN_DATA")
@@ -144,5 +145,5 @@ def test_refusals(tmp_path, monkeypatch):
     with pytest.raises(MPSNError, match="Expected categories among basic"):
         brec.BRECConfig(categories=("cfi",))
     with pytest.raises(MPSNError, match="with test 'swl', got 'wl'"):
-        brec.BRECConfig(test="wl", network=CINConfig())
+        brec.BRECConfig(test="wl", network=Network(CIN))
     assert sum(map(len, CATEGORIES.values())) == 400

@@ -12,7 +12,7 @@ from mpsn import MPSNError
 from mpsn.datasets import strongly_regular
 from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments._color_layer import ROWS, color_layer, elu
-from mpsn.nn.models import SIN, CINConfig, SINConfig
+from mpsn.nn.models import CIN, SIN
 from mpsn.testing import complexes
 
 OPTIONS = [
@@ -26,7 +26,7 @@ OPTIONS = [
 
 def both_ways(K, dtype=torch.float64, **options):
     torch.manual_seed(0)
-    model = SIN(SINConfig(max_dim=4, layers=4, hidden=8, **options)).to(dtype).eval()
+    model = SIN(max_dim=4, layers=4, hidden=8, **options).to(dtype).eval()
     for conv in model.convs:
         if conv.eps is not None:
             torch.nn.init.uniform_(conv.eps)  # one for every dimension and part
@@ -55,10 +55,10 @@ def test_equal_on_strongly_regular_graphs(dtype):
 
 
 def test_layers_that_are_compiled():
-    assert color_layer(SIN(SINConfig()).double().convs[0]) is not None
-    assert color_layer(SIN(SINConfig()).convs[0]) is None
+    assert color_layer(SIN().double().convs[0]) is not None
+    assert color_layer(SIN().convs[0]) is None
     for options in ({"act": "tanh"}, {"norm": True}, {"coface_message": False}, {"hidden": 32}):
-        assert color_layer(SIN(SINConfig(**options)).double().convs[0]) is None
+        assert color_layer(SIN(**options).double().convs[0]) is None
     classes = ColorClasses(mpsn.clique_complexes(strongly_regular(25, 12, 5, 6), None).union, 4)
     assert max(len(part.own) for part in classes.rounds[-1]) > ROWS  # several blocks above
 
@@ -66,10 +66,10 @@ def test_layers_that_are_compiled():
 def test_depth_must_fit():
     classes = ColorClasses(mpsn.clique_complex(nx.path_graph(3)), 2)
     with pytest.raises(MPSNError, match=r"Expected a SIN of 2 layers .*, got SIN\(.*layers=5"):
-        classes.embed(SIN(SINConfig()), [1.0, 2.0, 3.0])
-    for config in (CINConfig(layers=2, lower=True), SINConfig(layers=2, in_channels=(1, 1, 1))):
+        classes.embed(SIN(), [1.0, 2.0, 3.0])
+    for model in (CIN(layers=2, lower=True), SIN(layers=2, in_channels=(1, 1, 1))):
         with pytest.raises(MPSNError, match="reads one feature of each simplex, without lower"):
-            classes.embed(SIN(config), [1.0, 2.0, 3.0])
+            classes.embed(model, [1.0, 2.0, 3.0])
 
 
 def test_elu_in_double_precision():

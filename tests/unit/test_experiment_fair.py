@@ -15,14 +15,14 @@ from mpsn.experiments._reproduce import reproduce
 from mpsn.experiments._rows import rows
 from mpsn.experiments._tu import TUConfig
 from mpsn.experiments._tu_training import Settings, Trained
-from mpsn.nn.models import SIN, GINConfig, SINConfig
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import GIN, SIN
+from mpsn.training._config import ConfigError, Network
 from tu_files import members, reddit_like, write_zip
 
 NAME = "IMDB-BINARY"
 SMALL = TUConfig(
     NAME,
-    sin=SINConfig(hidden=4, layers=1, coface_message=False, readout_dims=(0, 2)),
+    sin=Network(SIN, hidden=4, layers=1, coface_message=False, readout_dims=(0, 2)),
     train=Settings(epochs=3, batch_size=8),
     whole=False,
 )
@@ -91,7 +91,7 @@ def test_settings_are_selected_fold_by_fold_in_validation():
     one = record("mean", SMALL, [(0.7, 0.6), (0.5, 0.9)])
     two = record("sum", SMALL, [(0.6, 0.8), (0.6, 0.5)])
     later = record("sum", SMALL, [(0.9, 0.1)], seed=1)  # interrupted after one fold
-    gin = record("gin", replace(SMALL, sin=None, gin=GINConfig()), [(0.5, 0.5), (0.5, 0.6)])
+    gin = record("gin", replace(SMALL, sin=None, gin=Network(GIN)), [(0.5, 0.5), (0.5, 0.6)])
     found = selected([one, two, later])
     assert found[NAME, "sin"].folds == pytest.approx([60, 50])
     lines = table([one, two, later, gin])
@@ -110,11 +110,11 @@ def test_the_baseline_sees_no_edges(data):
     """Graphs with equal vertex features, and other edges, have equal outputs."""
     config = rows("fair", TUConfig)["imdb-binary-agnostic"].sin
     sets, _ = EXPERIMENT.read(NAME, data)
-    model = SIN(replace(config, in_channels=sets.num_features)).eval()
+    model = config(in_channels=sets.num_features).eval()
     union = sets.complexes.union
     assert model(union).shape == (50, config.out_channels)
     assert torch.equal(model(union), model(union.skeleton(0)))
-    whole = SIN(replace(config, in_channels=sets.num_features, max_dim=1)).eval()
+    whole = config(in_channels=sets.num_features, max_dim=1).eval()
     assert not torch.equal(whole(union), whole(union.skeleton(0)))
 
 

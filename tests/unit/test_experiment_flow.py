@@ -24,14 +24,14 @@ from mpsn.experiments._flow_training import (
     training_steps,
 )
 from mpsn.experiments._rows import rows
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
-from mpsn.training._config import ConfigError, build, plain
+from mpsn.training._config import ConfigError, Network, build, plain
 
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="MPSN_DATA is not set")
 CPU = Resources(torch.device("cpu"), None, lambda n: None)
 SMALL = flow.FlowConfig(
-    model=EdgeFlowConfig(hidden=16, layers=2),
+    model=Network(EdgeFlowNet, hidden=16, layers=2),
     training=Training(epochs=40, batch=10, lr=0.005),
     points=120,
     train=40,
@@ -63,7 +63,7 @@ def runs(data):
     """Two seeds of a small ReLU and a small Tanh network, and the ticks they made."""
     found, ticks = {}, []
     for act in ("relu", "tanh"):
-        config = replace(SMALL, model=replace(SMALL.model, act=act))
+        config = replace(SMALL, model=SMALL.model.replace(act=act))
         resources = replace(CPU, data=data, tick=ticks.append)
         found[act] = flow.work(Job(act, config, seeds=(0, 1)), resources)
     return found, ticks
@@ -93,7 +93,9 @@ def test_the_paper_in_small(runs):
 
 
 def test_the_same_job_gives_the_same_runs(data):
-    config = replace(SMALL, model=EdgeFlowConfig(hidden=4), training=Training(epochs=2, batch=16))
+    config = replace(
+        SMALL, model=Network(EdgeFlowNet, hidden=4), training=Training(epochs=2, batch=16)
+    )
     job = Job("mpsn-tanh", config, seeds=(3, 1))
     resources = replace(CPU, data=data)
     state = torch.get_rng_state()
@@ -120,9 +122,9 @@ def test_training_takes_one_thread(data):
 def test_training_is_the_plain_loop(data):
     """One seed, one network, plain Adam and batches, in float32."""
     training = Training(epochs=3, batch=16, lr=0.01, halve_every=2)
-    (run,) = train(lambda: EdgeFlowNet(SMALL.model), data, training, [5], CPU)
+    (run,) = train(SMALL.model, data, training, [5], CPU)
     torch.manual_seed(5)
-    net = EdgeFlowNet(SMALL.model)
+    net = SMALL.model()
     x, y = data.x[:, data.train], data.y[data.train]
     generator = torch.Generator().manual_seed(5)
     adam, losses = torch.optim.Adam(net.parameters()), []
@@ -151,7 +153,7 @@ def test_a_step_in_parts_is_a_step(data, monkeypatch):
     def trained(at_once):
         monkeypatch.setattr(flow_training, "AT_ONCE", at_once)
         torch.manual_seed(0)
-        nets = [EdgeFlowNet(SMALL.model).double() for _ in range(2)]
+        nets = [SMALL.model().double() for _ in range(2)]
         stack = EdgeFlowStack(nets, data.complex)
         x, y = data.x[:, data.train].double(), data.y[data.train]
         training = Training(epochs=2, batch=16, lr=0.01)
@@ -171,7 +173,7 @@ def test_a_step_in_parts_is_a_step(data, monkeypatch):
 
 def test_one_by_one_is_the_stack(data):
     torch.manual_seed(0)
-    nets = [EdgeFlowNet(EdgeFlowConfig(hidden=4, act="relu")).double() for _ in range(2)]
+    nets = [EdgeFlowNet(hidden=4, act="relu").double() for _ in range(2)]
     slow, fast = OneByOne(nets, data.complex), EdgeFlowStack(nets, data.complex)
     x, signs = data.x[None, :, :5, None].double().expand(2, -1, -1, -1), data.signs[:, -5:]
     torch.testing.assert_close(slow(x), fast(x))
@@ -267,7 +269,7 @@ def test_configs_are_the_rows_of_the_table(experiment):
     [
         (lambda: Training(epochs=0), MPSNError, "Expected epochs >= 1, got 0"),
         (lambda: Training(lr=0.0), MPSNError, "Expected lr > 0, got 0.0"),
-        (lambda: EdgeFlowConfig(act="elu"), LayerError, "'id', 'tanh', 'relu'"),
+        (lambda: Network(EdgeFlowNet, act="elu"), LayerError, "'id', 'tanh', 'relu'"),
         (
             lambda: build(ocean.OceanConfig, {"model": {"reads": "tea leaves"}}, "x"),
             ConfigError,
@@ -275,7 +277,7 @@ def test_configs_are_the_rows_of_the_table(experiment):
         ),
         (
             lambda: train(
-                lambda: EdgeFlowNet(SMALL.model),
+                SMALL.model,
                 synthetic_flows(points=120, train=0, test=2),
                 Training(),
                 [0],

@@ -23,8 +23,8 @@ from mpsn.experiments._graph_training import Parts, Training, measure, train
 from mpsn.experiments._on_disk import OnDisk
 from mpsn.experiments._rows import find, rows
 from mpsn.experiments._wide import WideData
-from mpsn.nn.models import CINConfig, GINEConfig
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import CIN, GIN
+from mpsn.training._config import ConfigError, Network
 
 EXPERIMENTS = ("zinc", "molhiv", "moleculenet", "counting")
 RINGS = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "c1ccccc1", "C1CCCCCC1"]
@@ -134,8 +134,8 @@ def test_batches_from_a_file_are_those_in_memory(molecules, tmp_path, monkeypatc
 
 
 NETWORKS = {
-    "cin": {"cin": CINConfig(hidden=8, layers=2, act="relu", norm=True)},
-    "gin": {"gin": GINEConfig(hidden=8, layers=2, act="relu", norm=True)},
+    "cin": {"cin": Network(CIN, hidden=8, layers=2, act="relu", norm=True)},
+    "gin": {"gin": Network(GIN, hidden=8, layers=2, act="relu", norm=True)},
 }
 
 

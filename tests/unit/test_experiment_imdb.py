@@ -17,12 +17,12 @@ from mpsn.experiments._imdb_table import against, rows, table
 from mpsn.experiments._rows import rows as load_rows
 from mpsn.experiments._tu import TUConfig
 from mpsn.experiments._tu_training import Settings, Split, train_folds
-from mpsn.nn.models import GINConfig, SINConfig
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import GIN, SIN
+from mpsn.training._config import ConfigError, Network
 from tu_files import members, reddit_like, write_zip
 
 NAME = "IMDB-BINARY"
-SIN = SINConfig(hidden=4, layers=2, coface_message=False, norm=True)
+NET = Network(SIN, hidden=4, layers=2, coface_message=False, norm=True)
 SMALL = {NAME: Settings(epochs=2, batch_size=8)}
 
 
@@ -56,7 +56,7 @@ def test_every_row_changes_the_default_in_what_its_name_says():
     with pytest.raises(ConfigError, match="one of sin, gin and lookup"):
         IMDBConfig()
     with pytest.raises(ConfigError, match="messages='mean' with sin"):
-        IMDBConfig(gin=GINConfig(), messages="mean")
+        IMDBConfig(gin=Network(GIN), messages="mean")
 
 
 def test_test_folds_are_left_alone_unless_asked_for(data):
@@ -95,7 +95,7 @@ def test_features(data):
 @pytest.mark.parametrize(("messages", "power"), [("sum", 0), ("sqrt", 0.5), ("mean", 1)])
 def test_messages_are_divided_by_a_power_of_their_number(messages, power):
     K = mpsn.clique_complex(nx.gnp_random_graph(8, 0.6, seed=1), max_dim=2)
-    conv = network(replace(SIN, in_channels=3), messages, "batch").convs[0]
+    conv = network(NET.replace(in_channels=3), messages, "batch").convs[0]
     h = torch.randn(K.count(1), 3)
     expected = torch.zeros_like(h)
     for a, one in enumerate(K.simplices(1).tolist()):
@@ -111,11 +111,11 @@ def test_messages_are_divided_by_a_power_of_their_number(messages, power):
 
 
 def test_each_cell_is_normalized_over_its_features():
-    model = network(replace(SIN, in_channels=3), "sum", "layer")
+    model = network(NET.replace(in_channels=3), "sum", "layer")
     norms = [part for part in model.modules() if isinstance(part, torch.nn.LayerNorm)]
     assert len(norms) == 2 * 3 * 5  # layers, dimensions, dense layers
     assert not any(isinstance(part, torch.nn.BatchNorm1d) for part in model.modules())
-    assert any(isinstance(p, torch.nn.BatchNorm1d) for p in network(SIN, "sum", "batch").modules())
+    assert any(isinstance(p, torch.nn.BatchNorm1d) for p in network(NET, "sum", "batch").modules())
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,7 @@ def test_variants_train_side_by_side_as_alone(data, variant, max_dim):
     """With padding, as on a GPU, and without."""
     sets, folds = EXPERIMENT.read(NAME, data)
     splits = [split(sets.y, folds, fold, 0, test=False) for fold in range(2)]
-    config = replace(
-        SIN, in_channels=sets.num_features, out_channels=2, act="relu", max_dim=max_dim
-    )
+    config = NET.replace(in_channels=sets.num_features, out_channels=2, act="relu", max_dim=max_dim)
     found = [
         train_folds(
             mpsn.ComplexDataset(sets.complexes.union),
@@ -153,9 +151,9 @@ def test_metrics_of_networks(data, monkeypatch):
         return [(build(0), curve)] * len(splits)
 
     monkeypatch.setattr(imdb, "train_folds", fake)
-    config = IMDBConfig(sin=SIN, train=SMALL, folds=2)
+    config = IMDBConfig(sin=NET, train=SMALL, folds=2)
     assert [job.seeds for job in EXPERIMENT.jobs("row", config, (0, 2))] == [(0,), (2,)]
-    (job,) = EXPERIMENT.jobs("row", replace(config, sin=replace(SIN, layers=1)), (0, 2))
+    (job,) = EXPERIMENT.jobs("row", replace(config, sin=NET.replace(layers=1)), (0, 2))
     runs = EXPERIMENT.work(job, resources(data))
     assert [(run.seed, run.fold) for run in runs] == [(0, 0), (0, 1), (2, 0), (2, 1)]
     assert seen[-1] == [0, 1, 20, 21]
@@ -200,7 +198,7 @@ def record(row, scores, seeds=(0,), config=None, **more):
         Run(s, f, {"score": score, "last": 0.5, "fit": 0.9, "parameters": 12, **more})
         for (s, f), score in zip(keys, scores, strict=True)
     ]
-    config = config or IMDBConfig(sin=SIN, train=SMALL)
+    config = config or IMDBConfig(sin=NET, train=SMALL)
     return Record(Job(row, config, NAME, seeds, (0, 1)), runs, 1.0, 1, {})
 
 

@@ -18,18 +18,7 @@ from mpsn.experiments._catalog import CATALOG
 from mpsn.experiments._experiment import Resources
 from mpsn.experiments._report import sections
 from mpsn.experiments._rows import find, rows
-from mpsn.nn.models import (
-    CIN,
-    GIN,
-    SIN,
-    CINConfig,
-    EdgeFlowConfig,
-    EdgeFlowNet,
-    GINConfig,
-    Hierarchical,
-    HierarchicalConfig,
-    SINConfig,
-)
+from mpsn.nn.models import CIN, GIN, SIN, EdgeFlowNet, Hierarchical
 from mpsn.training._config import LATER, build, digest, override, plain
 from mpsn.training._device import Precision
 from ranks import complexes
@@ -70,13 +59,13 @@ def flows(precision, together, model):
 
 SIZES = {"in_channels": 3, "hidden": 8, "out_channels": 2, "layers": 2}
 NETWORKS = {
-    "sin": (folds, lambda: SIN(SINConfig(**SIZES, norm=True, act="relu", jump=True))),
-    "gin": (folds, lambda: GIN(GINConfig(**SIZES))),
-    "plain": (folds, lambda: SIN(SINConfig(**SIZES, norm=False, act="relu"))),
-    "pooled": (folds, lambda: Hierarchical(HierarchicalConfig(**SIZES))),
-    "edge flows": (flows, lambda: EdgeFlowNet(EdgeFlowConfig(hidden=8, layers=2, act="tanh"))),
-    "invariant": (flows, lambda: EdgeFlowNet(EdgeFlowConfig(hidden=8, act="relu", l0_inv=True))),
-    "cin": (molecules, lambda: CIN(CINConfig(**SIZES, norm=True, act="relu"))),
+    "sin": (folds, lambda: SIN(**SIZES, norm=True, act="relu", jump=True)),
+    "gin": (folds, lambda: GIN(**SIZES)),
+    "plain": (folds, lambda: SIN(**SIZES, norm=False, act="relu")),
+    "pooled": (folds, lambda: Hierarchical(**SIZES)),
+    "edge flows": (flows, lambda: EdgeFlowNet(hidden=8, layers=2, act="tanh")),
+    "invariant": (flows, lambda: EdgeFlowNet(hidden=8, act="relu", l0_inv=True)),
+    "cin": (molecules, lambda: CIN(**SIZES, norm=True, act="relu")),
 }
 
 

@@ -21,7 +21,8 @@ from mpsn.experiments._ray import QUIET, _watch_this_process
 from mpsn.experiments._tu import TUConfig
 from mpsn.experiments._tu_training import Settings
 from mpsn.experiments._tune import Grid, tune
-from mpsn.nn.models import GINConfig
+from mpsn.nn.models import GIN
+from mpsn.training._config import Network
 from toy_experiment import EXPERIMENT, LOGGED, ToyConfig, contents, refuse
 from tu_files import members, reddit_like, write_zip
 
@@ -108,7 +109,7 @@ def test_asha_prunes_and_leaves_the_records_of_the_rounds(cluster, tmp_path, mon
     graphs, classes = reddit_like(50)
     name = "REDDIT-MULTI-5K"
     write_zip(tmp_path / f"data/tu/{name}.zip", members(name, graphs, classes))
-    base = TUConfig(name, gin=GINConfig(), train=Settings(), folds=2)
+    base = TUConfig(name, gin=Network(GIN), train=Settings(), folds=2)
     rates = (0.03, 1e-6, 1e-7, 1e-8)
     grid = Grid((8,), (8,), (0.5,), ("after_sum",), rates, (50,), (0.5,), (1,))
     options = {"keep": 3, "data": tmp_path / "data"}

@@ -14,7 +14,8 @@ from mpsn.experiments import _sr as sr
 from mpsn.experiments._experiment import DataSets, Job, Record, Resources, Run
 from mpsn.experiments._rows import rows
 from mpsn.experiments._sr_table import AUTHORS, agrees, figures, summary, table
-from mpsn.nn.models import GINConfig, SINConfig
+from mpsn.nn.models import GIN, SIN
+from mpsn.training._config import Network
 
 CONFIGS = rows("sr", sr.SRConfig)
 CONSTRUCTED = [sr.name_of(p) for p in sr.CONSTRUCTED]
@@ -168,13 +169,13 @@ def test_agreement(ours, theirs, same):
 
 def test_refusals():
     with pytest.raises(MPSNError, match="one of sin, mlp_sum and gin, or none, got several"):
-        sr.SRConfig(sin=SINConfig(), gin=GINConfig())
+        sr.SRConfig(sin=Network(SIN), gin=Network(GIN))
     with pytest.raises(MPSNError, match=r"SR\(40,12,2,4\), got 'SR\(1,2,3,4\)'"):
         sr.SRConfig(families=("SR(1,2,3,4)",))
     with pytest.raises(MPSNError, match="max_ring for the exact test or GSN, got another network"):
-        sr.SRConfig(sin=SINConfig(), max_ring=6)
+        sr.SRConfig(sin=Network(SIN), max_ring=6)
     with pytest.raises(MPSNError, match=r"a baseline among .*ppgn.*, got 'gnn'"):
-        sr.SRConfig(gin=GINConfig(), baseline="gnn")
+        sr.SRConfig(gin=Network(GIN), baseline="gnn")
     with pytest.raises(MPSNError, match="got 'ign' without"):
         sr.SRConfig(baseline="ign")
 

@@ -21,7 +21,7 @@ from mpsn.experiments._experiment import DataSets, Job, Record, Resources, Run
 from mpsn.experiments._reproduce import reproduce
 from mpsn.experiments._rows import rows as load_rows
 from mpsn.experiments._store import remaining
-from mpsn.experiments._tu import EXPERIMENT, BaselineConfig, TUConfig
+from mpsn.experiments._tu import EXPERIMENT, Baseline, TUConfig
 from mpsn.experiments._tu_kernels import KernelConfig, grams
 from mpsn.experiments._tu_table import (
     MODELS,
@@ -36,8 +36,8 @@ from mpsn.experiments._tu_table import (
     table,
 )
 from mpsn.experiments._tu_training import Settings, Trained
-from mpsn.nn.models import GINConfig, HierarchicalConfig, SINConfig
-from mpsn.training._config import ConfigError, build
+from mpsn.nn.models import GIN, SIN, Hierarchical
+from mpsn.training._config import ConfigError, Network, build
 from tu_files import members, reddit_like, write_zip
 
 PAPER = {  # appendix F: batch, lr, decay every, decay, width, dropout, its position, layers
@@ -50,14 +50,14 @@ PAPER = {  # appendix F: batch, lr, decay every, decay, width, dropout, its posi
 }
 SMALL = TUConfig(
     "REDDIT-MULTI-5K",
-    sin=SINConfig(
-        hidden=4, layers=1, coface_message=False, norm=True, jump=True, readout_dims=(0, 2)
+    sin=Network(
+        SIN, hidden=4, layers=1, coface_message=False, norm=True, jump=True, readout_dims=(0, 2)
     ),
     train=Settings(epochs=3, batch_size=8),
     folds=2,
 )
 KERNEL = TUConfig("REDDIT-MULTI-5K", kernel=KernelConfig("swl", (1, 2), (1.0, 10.0), 2), folds=2)
-DGCNN = replace(SMALL, sin=None, gin=BaselineConfig(network="dgcnn", hidden=4, layers=1))
+DGCNN = replace(SMALL, sin=None, gin=Baseline(network="dgcnn", hidden=4, layers=1))
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def resources(folder, tick=lambda n: None):
 
 def test_what_is_reported_on_the_way_is_what_fewer_epochs_give(data):
     """Bit for bit, with dropout, and training goes on as if nobody had watched."""
-    config = replace(SMALL, sin=replace(SMALL.sin, dropout=0.5))
+    config = replace(SMALL, sin=SMALL.sin.replace(dropout=0.5))
 
     def of(epochs):
         train = replace(config.train, epochs=epochs)
@@ -134,14 +134,14 @@ def test_bad_configs_are_refused():
     with pytest.raises(ConfigError, match="one of sin, gin and kernel"):
         TUConfig("NCI1")
     with pytest.raises(ConfigError, match="one of sin, gin and kernel"):
-        replace(SMALL, gin=GINConfig())
+        replace(SMALL, gin=Network(GIN))
     with pytest.raises(ConfigError, match="and of train"):
         replace(SMALL, train=None)
     with pytest.raises(ConfigError, match="from 1 to 10 folds, got 11"):
         replace(SMALL, folds=11)
     assert replace(SMALL, dataset="MUTAG").dataset == "MUTAG"
     with pytest.raises(ConfigError, match=r"among dcnn, dgcnn.*got 'gcnn'. Did you mean"):
-        BaselineConfig(network="gcnn")
+        Baseline(network="gcnn")
     with pytest.raises(ConfigError, match=r"rounds = \[0\] for graphlets, got \[1, 2\]"):
         KernelConfig("graphlet", (1, 2))
     with pytest.raises(ConfigError, match="the name of a data set"):
@@ -167,8 +167,8 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
     assert [(r.seed, r.fold) for r in runs] == [(0, 0), (0, 1), (3, 0), (3, 1)]
     assert runs[0].metrics["honest"] == 0.1  # the first of the best in validation, worst in testing
     assert runs[0].metrics["chosen"] == 1
-    assert seen["model"].config.in_channels == 1
-    assert seen["model"].config.out_channels == 5
+    assert seen["model"].settings["in_channels"] == 1
+    assert seen["model"].settings["out_channels"] == 5
     held, whole = seen["splits"][:4], seen["splits"][4:]
     assert seen["seeds"] == [0, 1, 30, 31] * 2
     for one, all_of_it in zip(held, whole, strict=True):
@@ -203,7 +203,7 @@ def test_the_same_job_gives_the_same_runs(data, config):
 
 def test_threads_do_not_matter(data):
     """Batches large enough for torch to divide sums among threads, which rounds differently."""
-    wide = replace(SMALL.sin, hidden=128, layers=2)
+    wide = SMALL.sin.replace(hidden=128, layers=2)
     job = Job("row", replace(SMALL, sin=wide, train=Settings(3, 45)), folds=(0,))
     given, found = torch.get_num_threads(), []
     try:
@@ -285,9 +285,9 @@ def test_which_models_have_several_seeds():
 
     assert EXPERIMENT.seeds == 3
     assert seeds(SMALL) == [(0,), (1,), (2,)]
-    assert seeds(replace(SMALL, sin=replace(SMALL.sin, max_dim=0))) == [(0, 1, 2)]
-    assert seeds(replace(SMALL, sin=None, gin=GINConfig())) == [(0, 1, 2)]
-    assert seeds(KERNEL) == seeds(replace(SMALL, sin=HierarchicalConfig())) == [(0,)]
+    assert seeds(replace(SMALL, sin=SMALL.sin.replace(max_dim=0))) == [(0, 1, 2)]
+    assert seeds(replace(SMALL, sin=None, gin=Network(GIN))) == [(0, 1, 2)]
+    assert seeds(KERNEL) == seeds(replace(SMALL, sin=Network(Hierarchical))) == [(0,)]
 
 
 def record(row, config, runs):
@@ -298,7 +298,7 @@ def record(row, config, runs):
 
 def test_the_table_shows_ours_beside_what_is_quoted():
     reddit = replace(SMALL, dataset="REDDIT-BINARY")
-    gin = replace(reddit, sin=None, gin=GINConfig())
+    gin = replace(reddit, sin=None, gin=Network(GIN))
     records = [
         record("sin-sum", reddit, made(range(10), val=0.7)),
         record("sin-mean", reddit, made(range(10), val=0.8)),

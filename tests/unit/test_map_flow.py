@@ -8,7 +8,7 @@ import mpsn
 from mpsn import SimplicialComplex
 from mpsn.errors import ComplexError, LayerError
 from mpsn.lifting import laplacian_coordinates
-from mpsn.nn.models import MapFlowConfig, MapFlowNet
+from mpsn.nn.models import MapFlowNet
 from mpsn.testing import assert_orientation_invariant
 
 KARATE = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
@@ -22,7 +22,7 @@ def on_map(K, number=3):
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
 def test_orientation_invariant(dims):
     torch.manual_seed(0)
-    net = MapFlowNet(MapFlowConfig(coordinates=3, dims=dims, hidden=8))
+    net = MapFlowNet(coordinates=3, dims=dims, hidden=8)
     small = SimplicialComplex.from_simplices([[0, 1, 2], [1, 2, 3], [3, 4]], 6)
     assert_orientation_invariant(net, [on_map(small), on_map(KARATE)])
 
@@ -30,8 +30,8 @@ def test_orientation_invariant(dims):
 def test_a_flow_and_its_reverse_differ_at_their_ends_only():
     torch.manual_seed(0)
     K, h = on_map(KARATE), torch.randn(78, 4, 1, dtype=torch.float64)
-    at_ends = MapFlowNet(MapFlowConfig(coordinates=3, hidden=8)).double()
-    on_edges = MapFlowNet(MapFlowConfig(coordinates=3, hidden=8, dims=(1, 2))).double()
+    at_ends = MapFlowNet(coordinates=3, hidden=8).double()
+    on_edges = MapFlowNet(coordinates=3, hidden=8, dims=(1, 2)).double()
     assert not torch.allclose(at_ends(K, h), at_ends(K, -h))
     assert torch.equal(on_edges(K, h), on_edges(K, -h))
 
@@ -41,14 +41,14 @@ def test_sums_by_hand():
     K = SimplicialComplex.from_simplices([[0, 1, 2], [2, 3]])
     K = K.replace(x=[torch.tensor([[1.0], [10.0], [100.0], [1000.0]])])
     h = torch.tensor([1.0, 0.0, 1.0, 1.0])[:, None]  # on edges 01, 02, 12, 23
-    net = MapFlowNet(MapFlowConfig(coordinates=1, dims=(0, 1, 2)))
+    net = MapFlowNet(coordinates=1, dims=(0, 1, 2))
     sums = torch.cat(list(net._sums(K, h, K.x[0])))
     assert sums[:, 0].tolist() == [1.0, 1000.0, 5.5 + 55 + 550, 2 * 37.0]
 
 
 def test_a_batch_is_a_loop_and_a_union():
     torch.manual_seed(0)
-    net = MapFlowNet(MapFlowConfig(coordinates=3, dims=(0, 1, 2), hidden=8)).double()
+    net = MapFlowNet(coordinates=3, dims=(0, 1, 2), hidden=8).double()
     K, h = on_map(KARATE), torch.randn(78, 5, 1, dtype=torch.float64)
     out = net(K, h)
     torch.testing.assert_close(out, torch.cat([net(K, h[:, i]) for i in range(5)]))
@@ -59,8 +59,8 @@ def test_a_batch_is_a_loop_and_a_union():
 
 def test_bad_settings_and_maps():
     with pytest.raises(LayerError, match="Expected dims among 0, 1 and 2, got \\(3,\\)"):
-        MapFlowConfig(dims=(3,))
-    net = MapFlowNet(MapFlowConfig(coordinates=2))
+        MapFlowNet(dims=(3,))
+    net = MapFlowNet(coordinates=2)
     with pytest.raises(LayerError, match=r"K.x\[0\], of shape \(34, 2\), got None"):
         net(KARATE, torch.zeros(78, 1))
     with pytest.raises(LayerError, match=r"of shape \(34, 2\), got \(34, 3\)"):

@@ -177,7 +177,7 @@ def test_a_network_is_no_larger_than_its_weights(saved, tmp_path, monkeypatch):
 
     extra = {f"more{i}": np.zeros(1, np.float32) for i in range(200)}
     path = change(saved, tmp_path / "large.mpsn", hundred, extra)
-    monkeypatch.setattr("mpsn.estimators._restore.SIN", made)
+    monkeypatch.setattr("mpsn.estimators._base.SIN", made)
     with pytest.raises(FileError, match="weights of 1010000 layers of width 4"):
         load(path)
     wide = change(saved, path, set_in("state", "settings", "hidden", value=100))

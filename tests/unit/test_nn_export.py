@@ -5,16 +5,7 @@ import pytest
 import torch
 
 import mpsn
-from mpsn.nn.models import (
-    CIN,
-    GIN,
-    SIN,
-    CINConfig,
-    EdgeFlowConfig,
-    EdgeFlowNet,
-    GINConfig,
-    SINConfig,
-)
+from mpsn.nn.models import CIN, GIN, SIN, EdgeFlowNet
 
 pytestmark = pytest.mark.slow
 
@@ -29,10 +20,10 @@ def lifted(graphs, seed=0):
 @pytest.mark.parametrize("rings", [False, True])
 def test_networks_are_exported_with_their_complex(rings, coface):
     torch.manual_seed(0)
-    model = SIN(SINConfig(in_channels=3, layers=2, coface_message=coface)).eval()
+    model = SIN(in_channels=3, layers=2, coface_message=coface).eval()
     K = lifted([nx.complete_graph(4), nx.cycle_graph(5)])
     if rings:
-        model = CIN(CINConfig(in_channels=3, layers=2, coface_message=coface, lower=True)).eval()
+        model = CIN(in_channels=3, layers=2, coface_message=coface, lower=True).eval()
         union = mpsn.ring_complexes([nx.petersen_graph(), nx.cycle_graph(5)], max_ring=6).union
         K = union.replace(x=[torch.randn(n, 3) for n in union.counts])
     program = torch.export.export(model, (K,))
@@ -44,15 +35,15 @@ def test_networks_are_exported_with_their_complex(rings, coface):
 def test_other_models_are_exported_too():
     torch.manual_seed(0)
     K = lifted([nx.karate_club_graph()])
-    gin = GIN(GINConfig(in_channels=3)).eval()
+    gin = GIN(in_channels=3).eval()
     torch.testing.assert_close(torch.export.export(gin, (K,)).module()(K), gin(K))
-    net, h = EdgeFlowNet(EdgeFlowConfig(hidden=8)), torch.randn(K.count(1), 5, 1)
+    net, h = EdgeFlowNet(hidden=8), torch.randn(K.count(1), 5, 1)
     torch.testing.assert_close(torch.export.export(net, (K, h)).module()(K, h), net(K, h))
 
 
 def test_a_transform_sees_the_features_inside_a_complex():
     torch.manual_seed(0)
-    model = SIN(SINConfig(in_channels=3, layers=2)).eval()
+    model = SIN(in_channels=3, layers=2).eval()
     K = lifted([nx.complete_graph(4)])
     slope = torch.func.grad(lambda x: model(K.replace(x=[x, *K.x[1:]])).sum())(K.x[0])
     x = K.x[0].clone().requires_grad_()

@@ -1,7 +1,5 @@
 """The network that pools between its layers, and its training."""
 
-from dataclasses import replace
-
 import networkx as nx
 import pytest
 import torch
@@ -9,9 +7,9 @@ import torch
 import mpsn
 from mpsn.errors import LayerError
 from mpsn.experiments._tu_training import Settings, Split, train_folds
-from mpsn.nn.models import SIN, Hierarchical, HierarchicalConfig, SINConfig
+from mpsn.nn.models import SIN, Hierarchical
 
-SMALL = HierarchicalConfig(hidden=8, out_channels=2, layers=3, jump=True, max_dim=2)
+SMALL = {"hidden": 8, "out_channels": 2, "layers": 3, "max_dim": 2, "jump": True}
 
 
 def graphs():
@@ -33,15 +31,13 @@ def test_without_pooling_it_is_sin():
     """If all cells are kept and all scores are 1, only SIN is left."""
     K = lifted()
     torch.manual_seed(0)
-    model = Hierarchical(replace(SMALL, ratio=1.0))
+    model = Hierarchical(**SMALL, ratio=1.0)
     for pool in model.pools:
         pool.score, pool.act = One(), torch.nn.Identity()
-    fields = {name: getattr(SMALL, name) for name in SINConfig.__dataclass_fields__}
     for jump in (True, False):
         torch.manual_seed(0)
-        sin = SIN(SINConfig(**fields | {"jump": jump}))
-        config = replace(model.config, jump=jump)
-        same = Hierarchical(config)
+        sin = SIN(**SMALL | {"jump": jump})
+        same = Hierarchical(**model.settings | {"jump": jump})
         same.net.load_state_dict(sin.state_dict())
         same.pools = model.pools
         torch.testing.assert_close(same(K), sin(K))
@@ -51,7 +47,7 @@ def test_without_pooling_it_is_sin():
 def test_a_batch_is_each_complex_alone(pool_dim):
     K = lifted()
     torch.manual_seed(0)
-    model = Hierarchical(replace(SMALL, pool_dim=pool_dim, norm=True)).eval()
+    model = Hierarchical(**SMALL, pool_dim=pool_dim, norm=True).eval()
     alone = torch.cat([model(one) for one in K.to_list()])
     torch.testing.assert_close(model(K), alone)
     model.train()(K).square().sum().backward()
@@ -64,13 +60,13 @@ def test_other_complexes_and_errors():
     cube = mpsn.cubical_complex(torch.zeros(3, 3))
     for K in (ring, cube):
         xs = [torch.ones(n, 1) for n in K.counts]
-        assert Hierarchical(SMALL)(K, xs).shape == (1, 2)
+        assert Hierarchical(**SMALL)(K, xs).shape == (1, 2)
     with pytest.raises(LayerError, match="pool_dim up to max_dim=2, got 3"):
-        HierarchicalConfig(pool_dim=3)
+        Hierarchical(pool_dim=3)
     with pytest.raises(LayerError, match="ratio above 0 and at most 1"):
-        Hierarchical(replace(SMALL, ratio=0.0))
+        Hierarchical(**SMALL, ratio=0.0)
     with pytest.raises(LayerError, match="features x"):
-        Hierarchical(replace(SMALL, populate=True))(ring, [])
+        Hierarchical(**SMALL, populate=True)(ring, [])
 
 
 def test_it_is_trained_one_split_after_another():
@@ -88,7 +84,7 @@ def test_it_is_trained_one_split_after_another():
             data,
             y,
             [split, Split(order[:32], order[:0], order[32:])],
-            lambda i: Hierarchical(SMALL),
+            lambda i: Hierarchical(**SMALL),
             Settings(epochs=6, batch_size=5, lr=0.02, decay_every=3),
             seeds=[0, 1],
             tick=ticks.append,
@@ -115,7 +111,7 @@ def test_numbers_can_be_regressed():
         data,
         y,
         [Split(every[:12], every[12:16], every[16:])],
-        lambda i: Hierarchical(replace(SMALL, out_channels=1, act="tanh")),
+        lambda i: Hierarchical(**SMALL | {"out_channels": 1, "act": "tanh"}),
         Settings(epochs=40, batch_size=4, lr=0.02),
         seeds=[0],
     )

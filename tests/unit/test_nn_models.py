@@ -1,6 +1,6 @@
 """Models from configs, readouts, populated features."""
 
-import dataclasses
+import inspect
 
 import networkx as nx
 import numpy as np
@@ -10,16 +10,7 @@ import torch
 import mpsn
 from mpsn import SimplicialComplex, nn
 from mpsn.errors import LayerError
-from mpsn.nn.models import (
-    GIN,
-    SIN,
-    EdgeFlowConfig,
-    EdgeFlowNet,
-    GINConfig,
-    MLPSum,
-    MLPSumConfig,
-    SINConfig,
-)
+from mpsn.nn.models import GIN, SIN, EdgeFlowNet, MLPSum
 
 TU = {
     "coface_message": False,
@@ -42,15 +33,15 @@ def union(*graphs, max_dim=3):
 
 
 MODELS = {
-    "SIN for SR": lambda: SIN(SINConfig(max_dim=3)),
-    "SIN for TU": lambda: SIN(SINConfig(max_dim=3, **TU)),
-    "SIN populated": lambda: SIN(SINConfig(max_dim=3, layers=1, populate=True)),
+    "SIN for SR": lambda: SIN(max_dim=3),
+    "SIN for TU": lambda: SIN(max_dim=3, **TU),
+    "SIN populated": lambda: SIN(max_dim=3, layers=1, populate=True),
     "SIN, mean, dropout before": lambda: SIN(
-        SINConfig(max_dim=3, readout="mean", dropout=0.5, dropout_position="before_sum")
+        max_dim=3, readout="mean", dropout=0.5, dropout_position="before_sum"
     ),
-    "MLPSum": lambda: MLPSum(MLPSumConfig(max_dim=3)),
-    "MLPSum, authors' readout": lambda: MLPSum(MLPSumConfig(max_dim=3, shared_readout=True)),
-    "GIN": lambda: GIN(GINConfig(jump=True, norm=True, train_eps=True)),
+    "MLPSum": lambda: MLPSum(max_dim=3),
+    "MLPSum, authors' readout": lambda: MLPSum(max_dim=3, shared_readout=True),
+    "GIN": lambda: GIN(jump=True, norm=True, train_eps=True),
 }
 
 
@@ -100,9 +91,7 @@ def test_a_batch_of_features_on_one_complex_gives_what_each_gives(name):
     torch.testing.assert_close(model(K, needed), each)
 
 
-@pytest.mark.parametrize(
-    "model", [SIN(SINConfig(final_act=True)), MLPSum(MLPSumConfig(final_act=True))]
-)
+@pytest.mark.parametrize("model", [SIN(final_act=True), MLPSum(final_act=True)])
 def test_the_last_layer_may_be_followed_by_the_non_linearity(model):
     K = ones(mpsn.clique_complex(nx.karate_club_graph(), 2), max_dim=2)
     model = model.double()
@@ -115,7 +104,7 @@ def test_the_last_layer_may_be_followed_by_the_non_linearity(model):
 def test_autocast_takes_features_of_other_types():
     torch.manual_seed(0)
     K = ones(mpsn.clique_complex(nx.karate_club_graph(), 2), max_dim=2)
-    model = SIN(SINConfig(layers=1))
+    model = SIN(layers=1)
     for dtype in (torch.bfloat16, torch.float32):
         xs = [x.to(dtype) for x in K.x]
         with torch.autocast("cpu", torch.bfloat16):
@@ -131,12 +120,12 @@ def test_models_take_a_dataloader_batch():
 
     members = [ones(mpsn.clique_complex(nx.complete_graph(n), 3)) for n in (2, 3, 4)]
     (batch,) = DataLoader(members, batch_size=3)
-    assert SIN(SINConfig(max_dim=3)).double()(batch).shape == (3, 16)
+    assert SIN(max_dim=3).double()(batch).shape == (3, 16)
 
 
 def test_jumping_knowledge_lets_an_absent_dimension_add_nothing():
     torch.manual_seed(0)
-    model = SIN(SINConfig(max_dim=2, **(TU | {"norm": False}))).double().eval()
+    model = SIN(max_dim=2, **(TU | {"norm": False})).double().eval()
     K = ones(mpsn.clique_complex(nx.path_graph(3)), max_dim=2)
     with_triangles = model(K)
     model.readout.dims = (0,)
@@ -206,7 +195,7 @@ def test_mean_readout_ignores_copies_and_sum_counts_them():
         mpsn.clique_complex(nx.disjoint_union(nx.complete_graph(4), nx.complete_graph(4)), 3)
     )
     for readout, same in (("mean", True), ("sum", False)):
-        model = SIN(SINConfig(max_dim=3, readout=readout)).double()
+        model = SIN(max_dim=3, readout=readout).double()
         assert torch.allclose(model(K), model(twice)) == same
 
 
@@ -214,14 +203,14 @@ def test_mlp_sum_tells_apart_exactly_different_numbers_of_cliques():
     torch.manual_seed(0)
     graphs = [nx.gnp_random_graph(7, 0.5, seed=seed) for seed in range(40)]
     data = mpsn.clique_complexes(graphs, max_dim=3)
-    out = MLPSum(MLPSumConfig(max_dim=3)).double()(ones(data.union))
+    out = MLPSum(max_dim=3).double()(ones(data.union))
     counts = data.counts.double()
     far = torch.cdist(out, out, p=torch.inf) > 1e-9
     assert torch.equal(far, torch.cdist(counts, counts, p=torch.inf) > 0.5)
 
 
 def test_mlp_sum_follows_the_paper_unless_told_to_follow_the_code():
-    paper, code = (MLPSum(MLPSumConfig(max_dim=2, shared_readout=s)) for s in (False, True))
+    paper, code = (MLPSum(max_dim=2, shared_readout=s) for s in (False, True))
     assert [tuple(d.weight.shape) for d in paper.readout.dense] == [(512, 256)] * 3
     assert [tuple(d.weight.shape) for d in code.readout.dense] == [(256, 256)]
 
@@ -230,16 +219,16 @@ def test_gin_cannot_tell_six_cycle_from_two_triangles_and_sin_can():
     torch.manual_seed(0)
     two = nx.disjoint_union(nx.complete_graph(3), nx.complete_graph(3))
     K = ones(union(nx.cycle_graph(6), two))
-    a, b = GIN(GINConfig()).double()(K)
+    a, b = GIN().double()(K)
     assert torch.dist(a, b) < 1e-9
-    a, b = SIN(SINConfig(max_dim=3)).double()(K)
+    a, b = SIN(max_dim=3).double()(K)
     assert torch.dist(a, b) > 0.01
 
 
 @pytest.mark.parametrize("config", [{}, {"act": "relu", "l0_inv": True, "upper": False}])
 def test_edge_flows(config):
     torch.manual_seed(0)
-    net = EdgeFlowNet(EdgeFlowConfig(hidden=8, **config))
+    net = EdgeFlowNet(hidden=8, **config)
     K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
     assert net(K, torch.randn(78, 5, 1)).shape == (5, 2)
     assert net(K, torch.randn(78, 0, 1)).shape == (0, 2)
@@ -255,7 +244,7 @@ def test_edge_flow_net_learns():
     turn = torch.linalg.svd(boundary)[2][-1]  # the flow around the cycle
     labels = torch.arange(40) % 2
     h = torch.randn(8, 40, 1) * 0.1 + labels[None, :, None] * turn[:, None, None]
-    net = EdgeFlowNet(EdgeFlowConfig(hidden=16, layers=2))
+    net = EdgeFlowNet(hidden=16, layers=2)
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     for _ in range(60):
         loss = torch.nn.functional.cross_entropy(net(K, h), labels)
@@ -294,35 +283,29 @@ def test_pool_by_hand():
 
 
 def test_models_say_what_they_are():
-    shown = repr(SIN(SINConfig(hidden=8, layers=2)))
+    shown = repr(SIN(hidden=8, layers=2))
     assert shown.startswith("SIN(in_channels=1, hidden=8, out_channels=16, layers=2, max_dim=2")
     assert shown.endswith("parameters)")
-    assert "act='tanh', l0_inv=False" in repr(EdgeFlowNet(EdgeFlowConfig()))
+    assert "act='tanh', l0_inv=False" in repr(EdgeFlowNet())
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SINConfig(act="swish"), "act to be one of 'elu', 'relu', 'tanh', got 'swish'"),
-        (lambda: SINConfig(hidden=0), "Expected hidden as an integer >= 1, got 0"),
-        (lambda: SINConfig(max_dim=-1), "Expected max_dim as an integer >= 0, got -1"),
-        (lambda: SINConfig(layers=2.5), "Expected layers as an integer >= 1, got 2.5"),
-        (lambda: SINConfig(hidden=True), "Expected hidden as an integer >= 1, got True"),
-        (lambda: SINConfig(final_act="no"), "Expected final_act to be True or False, got 'no'"),
-        (lambda: SINConfig(dropout="a lot"), "Expected dropout to be a number, got 'a lot'"),
-        (lambda: SINConfig(dropout=1.0), "dropout rate from 0 to below 1, got 1.0"),
-        (lambda: EdgeFlowConfig(act="elu"), "act to be one of 'id', 'tanh', 'relu'"),
+        (lambda: SIN(act="swish"), "act to be one of 'elu', 'relu', 'tanh', got 'swish'"),
+        (lambda: SIN(hidden=0), "Expected hidden as an integer >= 1, got 0"),
+        (lambda: SIN(max_dim=-1), "Expected max_dim as an integer >= 0, got -1"),
+        (lambda: SIN(layers=2.5), "Expected layers as an integer >= 1, got 2.5"),
+        (lambda: SIN(hidden=True), "Expected hidden as an integer >= 1, got True"),
+        (lambda: SIN(final_act="no"), "Expected final_act to be True or False, got 'no'"),
+        (lambda: SIN(dropout="a lot"), "Expected dropout to be a number, got 'a lot'"),
+        (lambda: SIN(dropout=1.0), "dropout rate from 0 to below 1, got 1.0"),
+        (lambda: EdgeFlowNet(act="elu"), "act to be one of 'id', 'tanh', 'relu'"),
+        (lambda: SIN(max_dim=1, readout_dims=(0, 2)), "readout_dims from 0 to max_dim=1"),
+        (lambda: SIN()(SimplicialComplex(2)), "features of the 2 0-cells, got none"),
+        (lambda: SIN(in_channels=(2, 3, 0), populate=True), "one width to populate with"),
         (
-            lambda: SIN(SINConfig(max_dim=1, readout_dims=(0, 2))),
-            "readout_dims from 0 to max_dim=1",
-        ),
-        (lambda: SIN(SINConfig())(SimplicialComplex(2)), "features of the 2 0-cells, got none"),
-        (
-            lambda: SIN(SINConfig(in_channels=(2, 3, 0), populate=True)),
-            "one width to populate with",
-        ),
-        (
-            lambda: SIN(SINConfig(populate=True))(SimplicialComplex(2)),
+            lambda: SIN(populate=True)(SimplicialComplex(2)),
             "vertex features x\\[0\\] to populate from",
         ),
     ],
@@ -333,22 +316,30 @@ def test_bad_settings_are_named(make, message):
 
 
 def test_numbers_of_numpy_will_do():
-    config = SINConfig(hidden=np.int64(8), dropout=np.float32(0.5))
-    assert config == SINConfig(hidden=8, dropout=0.5)
-    assert (type(config.hidden), type(config.dropout)) == (int, float)
+    settings = SIN(hidden=np.int64(8), dropout=np.float32(0.5)).settings
+    assert settings == SIN(hidden=8, dropout=0.5).settings
+    assert (type(settings["hidden"]), type(settings["dropout"])) == (int, float)
     assert nn.OrientedConv(2, 3, dim=np.int64(1)).dim == 1
 
 
-def test_configs_refuse_unknown_keys_and_changes():
-    with pytest.raises(TypeError):
-        SINConfig(heads=4)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        SINConfig().hidden = 3
+@pytest.mark.parametrize("name", nn.models.__all__)
+def test_a_model_is_built_again_from_its_settings(name):
+    model = getattr(nn.models, name)
+    if name in ("Marked", "Model"):
+        return
+    first = model(hidden=4)
+    again = model(**first.settings)
+    assert first.settings == again.settings
+    assert set(first.settings) == set(inspect.signature(model).parameters)
+    ours, theirs = first.state_dict(), again.state_dict()
+    assert [(k, v.shape) for k, v in ours.items()] == [(k, v.shape) for k, v in theirs.items()]
+    with pytest.raises(TypeError, match="heads"):
+        model(heads=4)
 
 
 def test_sin_takes_a_width_per_dimension_from_the_features_of_a_complex():
     torch.manual_seed(0)
-    model = SIN(SINConfig(in_channels=(3, 2, 0), hidden=8, out_channels=2, layers=2)).eval()
+    model = SIN(in_channels=(3, 2, 0), hidden=8, out_channels=2, layers=2).eval()
     graphs = [nx.karate_club_graph(), nx.path_graph(4)]
     union = mpsn.clique_complexes(graphs, max_dim=2).union
     K = union.replace(x=[torch.randn(union.count(0), 3), torch.randn(union.count(1), 2)])

@@ -35,19 +35,17 @@ LAYERS = {
     "MPSNConv by pairs": lambda: nn.MPSNConv(
         lambda receiver, upper: receiver + upper, upper=torch.nn.Linear(4, 4), aggr="mean"
     ),
-    "CIN": lambda: models.CIN(models.CINConfig(in_channels=4, layers=2, lower=True)),
-    "SIN": lambda: models.SIN(models.SINConfig(in_channels=4, layers=2, jump=True)),
-    "GIN": lambda: models.GIN(models.GINConfig(in_channels=4)),
-    "MLPSum": lambda: models.MLPSum(models.MLPSumConfig(in_channels=4)),
-    "CellNet": lambda: models.CellNet(models.CellConfig(in_channels=(4, 4, 4), dim=1)),
+    "CIN": lambda: models.CIN(in_channels=4, layers=2, lower=True),
+    "SIN": lambda: models.SIN(in_channels=4, layers=2, jump=True),
+    "GIN": lambda: models.GIN(in_channels=4),
+    "MLPSum": lambda: models.MLPSum(in_channels=4),
+    "CellNet": lambda: models.CellNet(in_channels=(4, 4, 4), dim=1),
     "oriented CellNet": lambda: models.CellNet(
-        models.CellConfig(in_channels=(4, 4, 4), dim=1, oriented=True, odd=True)
+        in_channels=(4, 4, 4), dim=1, oriented=True, odd=True
     ),
-    "Hierarchical": lambda: models.Hierarchical(
-        models.HierarchicalConfig(in_channels=4, ratio=1.0, jump=True)
-    ),
-    "Marked": lambda: models.Marked(models.CIN(models.CINConfig(in_channels=5))),
-    "EdgeFlowNet": lambda: models.EdgeFlowNet(models.EdgeFlowConfig(hidden=8)),
+    "Hierarchical": lambda: models.Hierarchical(in_channels=4, ratio=1.0, jump=True),
+    "Marked": lambda: models.Marked(models.CIN(in_channels=5)),
+    "EdgeFlowNet": lambda: models.EdgeFlowNet(hidden=8),
     "Populate": lambda: nn.Populate(4, max_dim=2),
     **{
         f"readout by {reduce}": lambda reduce=reduce: nn.ComplexReadout(

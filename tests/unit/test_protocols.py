@@ -9,7 +9,8 @@ from mpsn.experiments import _brec, _sr
 from mpsn.experiments import _tune as tuning
 from mpsn.experiments._experiment import Job
 from mpsn.experiments._rows import rows
-from mpsn.nn.models import CINConfig
+from mpsn.nn.models import CIN
+from mpsn.training._config import Network
 from protocol import perform
 from protocol_cases import CASES
 
@@ -122,7 +123,7 @@ def test_tuned_rows_are_those_of_validation(tmp_path, monkeypatch):
 def test_untrained_networks_have_the_weights_of_their_seeds(module, row, name, monkeypatch):
     config = rows(module.EXPERIMENT.name, module.EXPERIMENT.config)[row]
     if module is _brec:
-        config = replace(config, network=CINConfig(hidden=4, layers=1))
+        config = replace(config, network=Network(CIN, hidden=4, layers=1))
     data = _sr.read("SR(16,6,2,2)", None)
     embed, seen = module.embed, []
 

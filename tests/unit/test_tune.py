@@ -10,19 +10,19 @@ from mpsn.experiments._tu import EXPERIMENT, TUConfig
 from mpsn.experiments._tu_kernels import KernelConfig
 from mpsn.experiments._tu_training import Settings
 from mpsn.experiments._tune import Grid, ranking, tune
-from mpsn.nn.models import GINConfig, SINConfig
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import GIN, SIN
+from mpsn.training._config import ConfigError, Network
 from tu_files import members, reddit_like, write_zip
 
-SIN = TUConfig(
-    "REDDIT-MULTI-5K", sin=SINConfig(norm=True, coface_message=False), train=Settings(), folds=2
+SIN_ROW = TUConfig(
+    "REDDIT-MULTI-5K", sin=Network(SIN, norm=True, coface_message=False), train=Settings(), folds=2
 )
-GIN = replace(SIN, sin=None, gin=GINConfig())
+GIN_ROW = replace(SIN_ROW, sin=None, gin=Network(GIN))
 SMALL = Grid((8,), (2, 4), (0.0,), ("after_sum",), (0.1, 0.01), (1,), (0.5,), (1, 2))
 
 
 def test_points_cover_the_grid_once():
-    points = Grid().points(SIN)
+    points = Grid().points(SIN_ROW)
     assert len(points) == 2 * 2 * (1 + 2) * 4 * 2 * 2 * 2
     assert len(set(points.values())) == len(points)
     assert all(p.sin.norm and p.folds == 2 and not p.whole for p in points.values())
@@ -30,7 +30,7 @@ def test_points_cover_the_grid_once():
     assert config.train == Settings(200, 32, 0.0005, 20, 0.5)
     assert (config.sin.layers, config.sin.hidden, config.sin.dropout) == (4, 64, 0.5)
     assert config.sin.dropout_position == "before_sum"
-    assert len(Grid().points(GIN)) == 2 * 2 * 2 * 4 * 2 * 2 * 2
+    assert len(Grid().points(GIN_ROW)) == 2 * 2 * 2 * 4 * 2 * 2 * 2
     kernel = TUConfig("NCI1", kernel=KernelConfig("wl"))
     with pytest.raises(ConfigError, match="sin or gin to tune, got wl-kernel"):
         Grid().points(kernel)
@@ -54,7 +54,7 @@ def by_formula(job, resources):
 
 def test_the_better_ones_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "EXPERIMENT", replace(EXPERIMENT, work=by_formula, read=nothing))
-    found = tune(SIN, SMALL, epochs=(2, 4, 8), keep=2, out=tmp_path)
+    found = tune(SIN_ROW, SMALL, epochs=(2, 4, 8), keep=2, out=tmp_path)
     assert [s.epochs for s in found] == [8, 8, 4, 4, 2, 2, 2, 2]
     assert {(s.config.sin.hidden, s.config.train.lr) for s in found[:2]} == {(4, 0.1)}
     assert found[0].val.mean == pytest.approx(100 * 4.1 * 8 / 10_000)
@@ -74,7 +74,7 @@ def test_a_search_goes_on_from_its_records(tmp_path, monkeypatch):
     name = "REDDIT-MULTI-5K"
     write_zip(tmp_path / f"data/tu/{name}.zip", members(name, graphs, classes))
     options = {"epochs": (1, 2), "keep": 4, "data": tmp_path / "data"}
-    expected = tune(GIN, SMALL, out=tmp_path / "whole", **options)
+    expected = tune(GIN_ROW, SMALL, out=tmp_path / "whole", **options)
     done = []
 
     def interrupted(job, resources):
@@ -86,12 +86,12 @@ def test_a_search_goes_on_from_its_records(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(module, "EXPERIMENT", replace(EXPERIMENT, work=interrupted))
         with pytest.raises(KeyboardInterrupt):
-            tune(GIN, SMALL, out=tmp_path / "parts", **options)
-    assert tune(GIN, SMALL, out=tmp_path / "parts", **options) == expected
+            tune(GIN_ROW, SMALL, out=tmp_path / "parts", **options)
+    assert tune(GIN_ROW, SMALL, out=tmp_path / "parts", **options) == expected
     assert len(expected) == 8
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": (4, 2)}, {"epochs": ()}, {"keep": 1}])
 def test_bad_rounds_are_refused(wrong, tmp_path):
     with pytest.raises(ConfigError, match="ascending numbers of epochs and keep >= 2"):
-        tune(SIN, SMALL, out=tmp_path, **wrong)
+        tune(SIN_ROW, SMALL, out=tmp_path, **wrong)

@@ -11,18 +11,18 @@ from mpsn.errors import LayerError, MPSNError
 from mpsn.experiments._tu_training import Settings, Split, _Pass, train_folds
 from mpsn.experiments._wide import HEIGHT, Wide, WideData, masked
 from mpsn.experiments._wide.layers import Dense
-from mpsn.nn.models import CIN, GIN, SIN, CINConfig, GINConfig, GINEConfig, SINConfig
+from mpsn.nn.models import CIN, GIN, SIN
 from mpsn.testing import complexes
 from mpsn.training._capture import Capture
 
 KINDS = {
     "SIN": lambda **more: SIN(
-        SINConfig(3, 8, 2, 3, coface_message=False, jump=True, readout_dims=(0, 2), **more)
+        3, 8, 2, 3, coface_message=False, jump=True, readout_dims=(0, 2), **more
     ),
-    "GIN": lambda **more: GIN(GINConfig(3, 8, 2, 3, jump=True, **more)),
-    "CIN": lambda **more: CIN(CINConfig((3, 2, 1), 8, 2, 3, **more)),
-    "CIN++": lambda **more: CIN(CINConfig((3, 2, 1), 8, 2, 2, lower=True, **more)),
-    "GINE": lambda **more: GIN(GINEConfig(3, 8, 2, 3, edge_channels=2, **more)),
+    "GIN": lambda **more: GIN(3, 8, 2, 3, jump=True, **more),
+    "CIN": lambda **more: CIN((3, 2, 1), 8, 2, 3, **more),
+    "CIN++": lambda **more: CIN((3, 2, 1), 8, 2, 2, lower=True, **more),
+    "GINE": lambda **more: GIN(3, 8, 2, 3, edge_channels=2, **more),
 }
 
 
@@ -164,8 +164,8 @@ def test_padding_does_not_matter(kind, norm):
 def test_dropout_is_each_models_own():
     """Equal models on equal batches: different in training, equal in use; half is dropped."""
     torch.manual_seed(0)
-    config = SINConfig(3, 200, 2, 1, coface_message=False, dropout=0.5)
-    wide = Wide([SIN(config).double()] * 2)
+    model = SIN(3, 200, 2, 1, coface_message=False, dropout=0.5)
+    wide = Wide([model.double()] * 2)
     batch = wide_batch(graphs(), [[3, 7]] * 2)
     dropped = []
     wide.model.readout.dropout.register_forward_hook(
@@ -189,9 +189,9 @@ def test_unstack_gives_ordinary_models():
 @pytest.mark.parametrize(
     "different",
     [
-        lambda: [SIN(SINConfig(train_eps=True))],
-        lambda: [GIN(GINConfig(train_eps=True))],
-        lambda: [GIN(GINConfig(hidden=8)), GIN(GINConfig())],
+        lambda: [SIN(train_eps=True)],
+        lambda: [GIN(train_eps=True)],
+        lambda: [GIN(hidden=8), GIN()],
     ],
 )
 def test_what_cannot_be_stacked_is_refused(different):

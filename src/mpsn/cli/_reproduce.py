@@ -198,7 +198,7 @@ def tune_tu(
     from mpsn.experiments._tu import TUConfig
     from mpsn.experiments._tune import Grid, ranking
     from mpsn.experiments._tune import tune as search
-    from mpsn.training._config import load
+    from mpsn.training._config import load, plain
 
     try:
         rounds = [int(word) for word in split(epochs)]
@@ -218,7 +218,7 @@ def tune_tu(
             asha=asha,
         )
     if as_json:
-        print(json.dumps([{**s._asdict(), "config": asdict(s.config)} for s in found]))
+        print(json.dumps([{**s._asdict(), "config": plain(s.config)} for s in found]))
         return
     print_results(ranking(found))
     print(f"records: {visible(out / 'tu-tune')}")

@@ -43,7 +43,7 @@ from mpsn.estimators._tasks import Weights, known
 from mpsn.estimators._threads import SerialBLAS, serially
 from mpsn.estimators._trainer import Member, Split, Trainer, check_settings, outputs
 from mpsn.lifting._named import Lift, as_lift
-from mpsn.nn.models import SIN, SINConfig
+from mpsn.nn.models import SIN
 from mpsn.training._config import build
 from mpsn.training._device import Precision
 from mpsn.training._distributed import Forward, Parallel, check_same, norms_apart, world_size
@@ -167,7 +167,7 @@ class Simplicial(BaseEstimator):
             []
             if self.kernel
             else trainer.train(
-                lambda: SIN(self._config()),
+                self._network,
                 forward,
                 self.targets_.loss(self.class_weight, trainer.device),
                 y_here,
@@ -227,10 +227,10 @@ class Simplicial(BaseEstimator):
                 self.targets_, {"this model": whole, **held}, truth
             )
 
-    def _config(self) -> SINConfig:
+    def _network(self) -> SIN:
         widths = self.features_.widths
         own = len(set(widths)) > 1  # whether edges or higher simplices have features of their own
-        return SINConfig(
+        return SIN(
             in_channels=widths if own else widths[0],
             hidden=self.hidden,
             out_channels=self.targets_.width,

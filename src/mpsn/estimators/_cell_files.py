@@ -13,7 +13,6 @@ from mpsn.estimators._oriented import Signs
 from mpsn.estimators._saving import check_sizes
 from mpsn.estimators._targets import Targets
 from mpsn.estimators._trainer import History, check_settings
-from mpsn.nn.models import CellNet
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
 
@@ -70,7 +69,7 @@ def restore(out: E, learned: dict[str, Any], tensors: dict[str, Tensor]) -> E:
     out._adopt(state.targets)
     out.targets_ = state.targets
     with torch.device("meta"):
-        out.model_ = Ensemble([CellNet(out._config()) for _ in state.histories])
+        out.model_ = Ensemble([out._network() for _ in state.histories])
     adopt_weights(out.model_, tensors)
     return out
 

@@ -36,7 +36,7 @@ from mpsn.estimators._tasks import Weights
 from mpsn.estimators._threads import serially
 from mpsn.estimators._trainer import Trainer, check_settings, outputs
 from mpsn.lifting._named import Lift, as_lift
-from mpsn.nn.models import CellConfig, CellNet
+from mpsn.nn.models import CellNet
 from mpsn.training._config import build
 
 
@@ -114,7 +114,7 @@ class CellModel(BaseEstimator):
         if self.verbose and isinstance(forward, OnParts):
             tqdm.write(f"{sampling(self)}.", file=sys.stderr)
         members = trainer.train(
-            lambda: CellNet(self._config()),
+            self._network,
             forward,
             self.targets_.loss(self.class_weight, trainer.device),
             y_here,
@@ -197,11 +197,11 @@ class CellModel(BaseEstimator):
     def _names(self, graph: object, K: Any) -> list[Cell]:
         return cell_names(K.to("cpu"), self.dim, vertex_names(graph))
 
-    def _config(self) -> CellConfig:
+    def _network(self) -> CellNet:
         widths = self.features_.widths
         if self.oriented:
             widths = (widths[0], *(len(scales) for scales in self.signs_))
-        return CellConfig(
+        return CellNet(
             in_channels=widths,
             hidden=self.hidden,
             out_channels=self.targets_.width,

@@ -22,7 +22,7 @@ from mpsn.estimators._trainer import (
     learn_classes,
     outputs,
 )
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
 from mpsn.training._device import Precision
@@ -114,7 +114,7 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
             )
         classes = torch.from_numpy(numbers)
         (member,) = trainer.train(
-            lambda: EdgeFlowNet(self._config()),
+            self._network,
             self._forward(signals, trainer.device),
             torch.nn.CrossEntropyLoss(),
             classes.to(trainer.device),
@@ -124,10 +124,8 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
         self.n_validation_ = len(member.split.held)
         return self
 
-    def _config(self) -> EdgeFlowConfig:
-        return EdgeFlowConfig(
-            hidden=self.hidden, layers=self.layers, out_channels=len(self.classes_)
-        )
+    def _network(self) -> EdgeFlowNet:
+        return EdgeFlowNet(hidden=self.hidden, layers=self.layers, out_channels=len(self.classes_))
 
     def _signals(self, X: ArrayLike, reset: bool) -> NDArray[np.float32]:
         found: NDArray[np.float32] = validate_data(self, X, reset=reset, dtype=np.float32)
@@ -208,6 +206,6 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
         check_settings(out, "epochs", "batch_size", "patience")
         check_sizes(parts["model"], out.layers, out.hidden)
         with torch.device("meta"):
-            out.model_ = EdgeFlowNet(out._config())
+            out.model_ = out._network()
         adopt_weights(out.model_, parts["model"])
         return out

@@ -13,7 +13,6 @@ from mpsn.estimators._kernel import ColorSum
 from mpsn.estimators._saving import check_sizes
 from mpsn.estimators._targets import Targets
 from mpsn.estimators._trainer import History, check_settings
-from mpsn.nn.models import SIN
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
 
@@ -79,7 +78,7 @@ def restore(out: E, learned: dict[str, Any], tensors: dict[str, Tensor]) -> E:
     if kernel is not None and kernel.start.tolist() != out.features_.categories:
         raise FileError("expected a kernel whose colors start with the kinds of vertices")
     with torch.device("meta"):
-        members = [SIN(out._config()) for _ in state.histories]
+        members = [out._network() for _ in state.histories]
     out.model_ = Ensemble(members, kernel, state.share)
     adopt_weights(out.model_, tensors)
     return out

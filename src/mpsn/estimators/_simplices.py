@@ -24,7 +24,7 @@ from mpsn.estimators._inputs import prepare, say
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
 from mpsn.estimators._threads import serially
 from mpsn.estimators._trainer import History, Trainer, check_settings, outputs
-from mpsn.nn.models import SIN, SINConfig
+from mpsn.nn.models import SIN
 from mpsn.training._checkpoint import adopt_weights
 from mpsn.training._config import build
 from mpsn.training._device import Precision
@@ -149,7 +149,7 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         trainer.parts = forward.parts
         y_here = truth.to(trainer.device)
         (member,) = trainer.train(
-            lambda: SIN(self._config()), forward, torch.nn.CrossEntropyLoss(), y_here, truth
+            self._network, forward, torch.nn.CrossEntropyLoss(), y_here, truth
         )
         self.model_, self.history_ = member.network, member.history
         self.interrupted_, held = trainer.interrupted, member.split.held
@@ -179,8 +179,8 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         host: SimplicialComplex = K.to("cpu")
         return host.skeleton(self.dim)
 
-    def _config(self) -> SINConfig:
-        return SINConfig(
+    def _network(self) -> SIN:
+        return SIN(
             in_channels=self.features_.widths,
             hidden=self.hidden,
             out_channels=2,
@@ -292,7 +292,7 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         out.n_positives_, out.n_open_ = state.positives, state.open
         out.n_validation_, out.classes_ = state.validation, np.array([False, True])
         with torch.device("meta"):
-            out.model_ = SIN(out._config())
+            out.model_ = out._network()
         adopt_weights(out.model_, weights)
         return out
 

@@ -19,15 +19,14 @@ from mpsn.complexes._graphs import Graph
 from mpsn.datasets import read_graphs
 from mpsn.datasets._sources import at_hand
 from mpsn.errors import FileError, MissingDataError
-from mpsn.experiments._baselines import BASELINES, check_baseline
+from mpsn.experiments._baselines import check_baseline, make_baseline
 from mpsn.experiments._baselines.gsn import substructures
 from mpsn.experiments._brec_table import CATEGORIES, figures, measured, table
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._sr import embed, relabel, untrained
 from mpsn.lifting._named import Name, as_lift
-from mpsn.nn.models import CIN, CINConfig, GINConfig
-from mpsn.nn.models._model import Model
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import CIN, GIN, Model
+from mpsn.training._config import ConfigError, Network
 from mpsn.wl import Refinement, kfwl, swl, wl
 
 FILE = "brec/brec_pairs.g6"
@@ -54,9 +53,9 @@ class BRECConfig:
     """Categories where the graph is taken alone, as a complex of dimension 1."""
     marks: Literal[0, 1] = 0
     """Whether to mark each vertex in turn."""
-    network: CINConfig | None = None
+    network: Network[CIN] | None = None
     """Settings of a network to compare with the test: CIN, which is SIN on clique complexes."""
-    gin: GINConfig | None = None
+    gin: Network[GIN] | None = None
     """Settings of ``baseline``."""
     baseline: str = ""
     """Another network to compare with the test: gsn, ign or ppgn."""
@@ -162,9 +161,9 @@ def networks(config: BRECConfig, job: Job, resources: Resources, told: Tensor) -
 
     def make() -> Model:
         if config.gin is not None:
-            return BASELINES[config.baseline](config.gin)
+            return make_baseline(config.baseline, config.gin)
         assert config.network is not None
-        return CIN(replace(config.network, max_dim=max_dim))
+        return config.network(max_dim=max_dim)
 
     models = [untrained(make, seed, "float64", config.gain) for seed in job.seeds]
     models = [model.to(resources.device) for model in models]

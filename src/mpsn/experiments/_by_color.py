@@ -47,9 +47,9 @@ class ColorClasses:
 
     Example:
         >>> from mpsn.experiments._by_color import ColorClasses
-        >>> from mpsn.nn.models import SIN, SINConfig
+        >>> from mpsn.nn.models import SIN
         >>> K = mpsn.collate([mpsn.clique_complex(nx.complete_graph(n)) for n in (3, 4)])
-        >>> classes, model = ColorClasses(K, rounds=5), SIN(SINConfig()).double()
+        >>> classes, model = ColorClasses(K, rounds=5), SIN().double()
         >>> xs = [torch.full((n, 1), k + 1.0, dtype=torch.float64) for k, n in enumerate(K.counts)]
         >>> torch.allclose(classes.embed(model, [1.0, 2.0, 3.0]), model(K, xs))
         True
@@ -94,7 +94,7 @@ class ColorClasses:
         """
         rounds, dim = len(self.rounds), self.K.dim
         deep = len(model.convs) == rounds and model.max_dim >= dim
-        plain = model.config.in_channels == 1 and not model.config.lower
+        plain = model.in_channels == 1 and not model.settings["lower"]
         if not (deep and plain) or model.populate is not None or len(values) <= dim:
             raise LayerError(
                 f"Expected a SIN of {rounds} layers with max_dim >= {dim} that reads one feature "
@@ -111,7 +111,7 @@ class ColorClasses:
             assert isinstance(conv, CINConv)
             apply = color_layer(conv) or partial(_layer, conv)
             hs = apply(step, hs)
-            if model.config.jump or conv is model.convs[-1]:
+            if model.jump or conv is model.convs[-1]:
                 layers.append([self._pool(k, hs, ids, model) for k in model.readout.dims])
         return model.readout.combine(
             [torch.cat(parts, dim=1) for parts in zip(*layers, strict=True)]

@@ -9,7 +9,8 @@ from mpsn.experiments._experiment import DataSets, Experiment, Job, Record, Reso
 from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures, measured
 from mpsn.experiments._flow_training import Training, train
 from mpsn.experiments._table import Table
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+from mpsn.nn.models import EdgeFlowNet
+from mpsn.training._config import Network
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,12 +23,14 @@ ROWS = {
     "mpsn-tanh": Row("MPSN Tanh", "97.9 ± 0.7 / 95.2 ± 1.8", "98.1 ± 0.4 / 95.4 ± 1.0"),
 }
 
+MPSN_TANH = Network(EdgeFlowNet)
+
 
 @dataclass(frozen=True)
 class FlowConfig:
     """Settings of a row on the synthetic flows. Defaults to those of the paper."""
 
-    model: EdgeFlowConfig = field(default_factory=EdgeFlowConfig)
+    model: Network[EdgeFlowNet] = MPSN_TANH
     """The network."""
     training: Training = field(default_factory=Training)
     """How it is trained."""
@@ -43,7 +46,7 @@ class FlowConfig:
     def quick(self) -> Self:
         """Return a small version: fewer points, flows and epochs, and a smaller network."""
         training = replace(self.training, epochs=40, batch=10, lr=0.005)
-        model = replace(self.model, hidden=16, layers=2)
+        model = self.model.replace(hidden=16, layers=2)
         return replace(self, model=model, training=training, points=150, train=80, test=40)
 
 
@@ -67,8 +70,7 @@ def jobs(row: str, config: FlowConfig, seeds: tuple[int, ...]) -> list[Job]:
 def work(job: Job, resources: Resources) -> list[Run]:
     """Train a network for each seed."""
     config: FlowConfig = job.config
-    model, data = config.model, resources.data
-    return train(lambda: EdgeFlowNet(model), data, config.training, job.seeds, resources)
+    return train(config.model, resources.data, config.training, job.seeds, resources)
 
 
 def steps(job: Job) -> int:

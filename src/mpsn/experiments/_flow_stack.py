@@ -41,29 +41,31 @@ class EdgeFlowStack(torch.nn.Module):
 
     Example:
         >>> from mpsn.experiments._flow_stack import EdgeFlowStack
-        >>> from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet
+        >>> from mpsn.nn.models import EdgeFlowNet
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
-        >>> nets = [EdgeFlowNet(EdgeFlowConfig(hidden=8)) for _ in range(3)]
+        >>> nets = [EdgeFlowNet(hidden=8) for _ in range(3)]
         >>> EdgeFlowStack(nets, K)(torch.randn(3, 78, 5, 1)).shape
         torch.Size([3, 5, 2])
     """
 
     def __init__(self, nets: Sequence[EdgeFlowNet], K: SimplicialComplex) -> None:
         super().__init__()
-        if not nets or any(net.config != nets[0].config for net in nets):
+        if not nets or any(net.settings != nets[0].settings for net in nets):
             raise LayerError(
-                f"Expected networks of one config, got {[net.config for net in nets]}; "
-                "make a stack for each config."
+                f"Expected networks with the same keywords, got {list(nets)}; make a stack for "
+                f"each kind."
             )
         if K.num_complexes != 1:
             raise LayerError(f"Expected one complex, got a union of {K.num_complexes}.")
-        self.config = nets[0].config
+        self.settings = nets[0].settings
+        self.l0_inv, upper = nets[0].l0_inv, self.settings["upper"]
+        self.kinds = ("own", "lower", "upper")[: 3 if upper else 2]
         self.nets = list(nets)  # in a plain list: their parameters are not the stack's
         stacked = torch.func.stack_module_state(self.nets)[0]
         self.names = list(stacked)
         self.stacked = torch.nn.ParameterList(stacked.values())
-        self.products = _products(K, len(nets), self.config.upper, not self.config.l0_inv)
-        self.act = activation(self.config.act)
+        self.products = _products(K, len(nets), upper, not self.l0_inv)
+        self.act = activation(self.settings["act"])
 
     def forward(self, x: Tensor, signs: Tensor | None = None) -> Tensor:
         """Return (S, N, out_channels).
@@ -73,27 +75,24 @@ class EdgeFlowStack(torch.nn.Module):
             signs: Those orientations, ±1, (n_1, N): the boundary matrices are multiplied with them.
         """
         S, E = len(self.nets), self.products.edges
-        if x.dim() != 4 or x.shape[:2] != (S, E) or x.shape[3] != self.config.in_channels:
+        if x.dim() != 4 or x.shape[:2] != (S, E) or x.shape[3] != self.nets[0].in_channels:
             raise LayerError(
-                f"Expected flows of shape ({S}, {E}, N, {self.config.in_channels}), "
+                f"Expected flows of shape ({S}, {E}, N, {self.nets[0].in_channels}), "
                 f"got {tuple(x.shape)}."
             )
         weights = dict(zip(self.names, self.stacked, strict=True))
         device = x.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-        turn = None if signs is None or self.config.l0_inv else signs[..., None].to(dtype)
-        h = (x.abs() if self.config.l0_inv else x).to(dtype)
-        for i in range(self.config.layers):
-            own, *others = (
-                weights[f"convs.{i}.{kind}.weight"].mT
-                for kind in ("own", "lower", "upper")[: 3 if self.config.upper else 2]
-            )
+        turn = None if signs is None or self.l0_inv else signs[..., None].to(dtype)
+        h = (x.abs() if self.l0_inv else x).to(dtype)
+        for i in range(self.settings["layers"]):
+            own, *others = (weights[f"convs.{i}.{kind}.weight"].mT for kind in self.kinds)
             for share, other in zip(self.products.shares, others, strict=True):
                 own = own - share * other
             h = h if turn is None else turn * h
             h = _layer(self.products, h, [weight.to(dtype) for weight in (own, *others)])
             h = self.act(h if turn is None else turn * h)
-        pooled = (h if self.config.l0_inv else h.abs()).sum(dim=1, dtype=x.dtype)  # (S, N, F)
+        pooled = (h if self.l0_inv else h.abs()).sum(dim=1, dtype=x.dtype)  # (S, N, F)
         hidden = torch.baddbmm(
             weights["head.0.bias"][:, None], pooled, weights["head.0.weight"].mT
         ).relu()

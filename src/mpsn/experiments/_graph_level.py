@@ -10,8 +10,8 @@ import torch
 from mpsn.experiments._experiment import Job, Measured, Resources, Run
 from mpsn.experiments._graph_data import GraphData, fingerprints
 from mpsn.experiments._graph_training import Curves, Metric, Training, measure, train
-from mpsn.nn.models import CIN, GIN, CINConfig, GINEConfig
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import CIN, GIN
+from mpsn.training._config import ConfigError, Network
 from mpsn.training._device import seeded
 from mpsn.training._selection import select
 
@@ -32,9 +32,9 @@ class Forest:
 class GraphLevelConfig:
     """A model, one of ``cin``, ``gin`` and ``forest``, and how to train a network."""
 
-    cin: CINConfig | None = None
+    cin: Network[CIN] | None = None
     """Settings of CIN; the widths of input and output are the data's."""
-    gin: GINEConfig | None = None
+    gin: Network[GIN] | None = None
     """Settings of GIN with features of edges; the widths of input and output are the data's."""
     forest: Forest | None = None
     """Settings of a random forest."""
@@ -56,8 +56,8 @@ class GraphLevelConfig:
         """Return a small version: three epochs of a small network on few complexes."""
         return replace(
             self,
-            cin=self.cin and replace(self.cin, hidden=16, layers=2),
-            gin=self.gin and replace(self.gin, hidden=16, layers=2),
+            cin=self.cin and self.cin.replace(hidden=16, layers=2),
+            gin=self.gin and self.gin.replace(hidden=16, layers=2),
             forest=self.forest and replace(self.forest, trees=20),
             train=self.train and replace(self.train, epochs=3),
             limit=1000,
@@ -68,12 +68,11 @@ class GraphLevelConfig:
         out: CIN | GIN
         if self.cin is not None:
             widths = widths[: self.cin.max_dim + 1]
-            out = CIN(replace(self.cin, in_channels=widths, out_channels=targets))
+            out = self.cin(in_channels=widths, out_channels=targets)
         else:
             assert self.gin is not None
             vertex, edge, *_ = widths
-            sized = replace(self.gin, in_channels=vertex, edge_channels=edge)
-            out = GIN(replace(sized, out_channels=targets))
+            out = self.gin(in_channels=vertex, edge_channels=edge, out_channels=targets)
         if parameters(out) > self.max_parameters:
             raise ConfigError(
                 f"Expected at most {self.max_parameters:,} parameters, got {parameters(out):,}; "

@@ -21,8 +21,8 @@ from mpsn.experiments._imdb_models import Messages, Norm, network
 from mpsn.experiments._imdb_table import figures, measured, table
 from mpsn.experiments._tu import read
 from mpsn.experiments._tu_training import Settings, Split, train_folds
-from mpsn.nn.models import GINConfig, SINConfig
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import GIN, SIN
+from mpsn.training._config import ConfigError, Network
 from mpsn.training._selection import select
 from mpsn.training._splits import hold_out
 from mpsn.wl import swl
@@ -41,9 +41,9 @@ def _paper() -> dict[str, Settings]:
 class IMDBConfig:
     """A network, or a lookup, and how it differs from the default."""
 
-    sin: SINConfig | None = None
+    sin: Network[SIN] | None = None
     """Settings of SIN; the widths of input and output are the data's."""
-    gin: GINConfig | None = None
+    gin: Network[GIN] | None = None
     """Settings of GIN; the widths of input and output are the data's."""
     lookup: Literal["", "sizes", "degrees", "swl"] = ""
     """What the lookup compares: numbers of cells, degrees of vertices, or colors of SWL."""
@@ -75,8 +75,8 @@ class IMDBConfig:
         name, settings = next(iter(self.train.items()))
         return replace(
             self,
-            sin=self.sin and replace(self.sin, hidden=8, layers=1),
-            gin=self.gin and replace(self.gin, hidden=8, layers=1),
+            sin=self.sin and self.sin.replace(hidden=8, layers=1),
+            gin=self.gin and self.gin.replace(hidden=8, layers=1),
             train={name: replace(settings, epochs=1)},
             folds=1,
         )
@@ -137,7 +137,7 @@ def _train(
     complexes = with_features(data.complexes, config.features)
     x = complexes.union.x[0]
     assert x is not None
-    ends = replace(given, in_channels=x.shape[1], out_channels=data.num_classes)
+    ends = given.replace(in_channels=x.shape[1], out_channels=data.num_classes)
     trained = train_folds(
         complexes,
         data.y,

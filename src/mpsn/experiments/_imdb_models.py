@@ -8,7 +8,8 @@ from torch import Tensor
 from mpsn.complexes import Incidence
 from mpsn.nn.conv import CINConv
 from mpsn.nn.conv._mlp import RowNorm
-from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+from mpsn.nn.models import GIN, SIN
+from mpsn.training._config import Network
 
 Messages = Literal["sum", "sqrt", "mean"]
 Norm = Literal["batch", "layer"]
@@ -28,11 +29,11 @@ class ScaledConv(CINConv):
         return super().upper(k, h, coface, incidence) / number.clamp(min=1) ** self.power
 
 
-def network(config: SINConfig | GINConfig, messages: Messages, norm: Norm) -> SIN | GIN:
+def network(config: Network[SIN] | Network[GIN], messages: Messages, norm: Norm) -> SIN | GIN:
     """Build a network.
 
     Args:
-        config: Its settings.
+        config: The network, with sums.
         messages: How SIN reduces messages of upper neighbors.
         norm: Where batch normalization is set, whether it stays, or each cell is normalized over
             its features, without weights.
@@ -41,11 +42,11 @@ def network(config: SINConfig | GINConfig, messages: Messages, norm: Norm) -> SI
         >>> from mpsn.experiments._imdb_models import network
         >>> K = mpsn.clique_complex(nx.complete_graph(4), max_dim=2)
         >>> K = K.replace(x=[torch.ones(n, 1) for n in K.counts])
-        >>> network(SINConfig(norm=True), "mean", "layer")(K).shape
+        >>> network(Network(mpsn.nn.models.SIN, norm=True), "mean", "layer")(K).shape
         torch.Size([1, 16])
     """
-    model = SIN(config) if isinstance(config, SINConfig) else GIN(config)
-    if isinstance(config, SINConfig) and messages != "sum":
+    model = config()
+    if isinstance(model, SIN) and messages != "sum":
         model.convs = torch.nn.ModuleList(
             ScaledConv(
                 POWERS[messages],

@@ -23,7 +23,8 @@ from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures
 from mpsn.experiments._flow_training import Training, train
 from mpsn.experiments._table import Table
 from mpsn.lifting import laplacian_coordinates
-from mpsn.nn.models import EdgeFlowConfig, EdgeFlowNet, MapFlowConfig, MapFlowNet
+from mpsn.nn.models import EdgeFlowNet, MapFlowNet
+from mpsn.training._config import Network
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +42,7 @@ ROWS = {
     "map-flow-splits": Row("Map-flow network, random splits"),
 }
 
+MPSN_TANH, MAP_FLOW = Network(EdgeFlowNet), Network(MapFlowNet)
 NOTE = (
     "Runs differ in the seed of the network, on the one split of the paper, in which one test path "
     "is also a training path, and 15 of the 40 pairs of first and last vertex occur in training. "
@@ -62,7 +64,7 @@ class LogisticConfig:
 class RandomSplits:
     """A network on random splits of the flows, instead of several seeds on the paper's split."""
 
-    network: MapFlowConfig = field(default_factory=MapFlowConfig)
+    network: Network[MapFlowNet] = MAP_FLOW
     """The network."""
     splits: int = 20
     """Number of splits into 160 training and 40 test flows."""
@@ -76,9 +78,7 @@ def _training() -> Training:
 class OceanConfig:
     """Settings of a row on the ocean drifters. Defaults to those of the paper."""
 
-    model: EdgeFlowConfig | MapFlowConfig | LogisticConfig | RandomSplits = field(
-        default_factory=EdgeFlowConfig
-    )
+    model: Network[EdgeFlowNet] | Network[MapFlowNet] | LogisticConfig | RandomSplits = MPSN_TANH
     """The classifier."""
     training: Training = field(default_factory=_training)
     """How a network is trained."""
@@ -88,10 +88,10 @@ class OceanConfig:
     def quick(self) -> Self:
         """Return a small version: a few epochs of a narrow network."""
         model = self.model
-        if isinstance(model, EdgeFlowConfig):
-            model = replace(model, hidden=8)
         if isinstance(model, RandomSplits):
             model = replace(model, splits=2)
+        elif isinstance(model, Network) and model.model is EdgeFlowNet:
+            model = model.replace(hidden=8)
         training = replace(self.training, epochs=20, lr=0.01, halve_every=5)
         return replace(self, model=model, training=training)
 
@@ -125,11 +125,10 @@ def work(job: Job, resources: Resources) -> list[Run]:
         metrics = logistic_regression(model, data)
         resources.tick(1)
         return [Run(seed, 0, metrics) for seed in job.seeds]
-    if isinstance(model, EdgeFlowConfig):
-        return train(lambda: EdgeFlowNet(model), data, config.training, job.seeds, resources)
-    coordinates = laplacian_coordinates(data.complex, model.coordinates).float()
-    data = replace(data, complex=data.complex.replace(x=[coordinates]))
-    return train(lambda: MapFlowNet(model), data, config.training, job.seeds, resources)
+    if model.model is MapFlowNet:
+        coordinates = laplacian_coordinates(data.complex, model.coordinates).float()
+        data = replace(data, complex=data.complex.replace(x=[coordinates]))
+    return train(model, data, config.training, job.seeds, resources)
 
 
 def split(data: FlowDataset, seed: int) -> FlowDataset:

@@ -28,8 +28,8 @@ from mpsn.experiments._experiment import (
 from mpsn.experiments._table import Table, difference, score
 from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.lifting import rips_complex
-from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig, SINConfig
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import GIN, SIN, Hierarchical
+from mpsn.training._config import ConfigError, Network
 from mpsn.training._selection import select
 from mpsn.training._splits import hold_out
 
@@ -46,9 +46,9 @@ class ShapesConfig:
 
     train: Settings
     """How to train."""
-    sin: SINConfig | HierarchicalConfig | None = None
+    sin: Network[SIN] | Network[Hierarchical] | None = None
     """Settings of SIN, or, with a ``ratio``, of Hierarchical."""
-    gin: GINConfig | None = None
+    gin: Network[GIN] | None = None
     """Settings of GIN."""
     per_class: int = 100
     """Number of clouds of each class; a fifth each is for validation and for testing."""
@@ -74,16 +74,14 @@ class ShapesConfig:
 
     def build(self, _: int) -> SIN | GIN | Hierarchical:
         """Make the model."""
-        if self.gin is not None:
-            return GIN(replace(self.gin, out_channels=len(SHAPES)))
-        assert self.sin is not None
-        sin = replace(self.sin, out_channels=len(SHAPES))
-        return Hierarchical(sin) if isinstance(sin, HierarchicalConfig) else SIN(sin)
+        network = self.gin or self.sin
+        assert network is not None
+        return network(out_channels=len(SHAPES))
 
 
 def jobs(row: str, config: ShapesConfig, seeds: tuple[int, ...]) -> list[Job]:
     """Return one job for all seeds, which are one pass on a GPU; if cells are pooled, one each."""
-    alone = isinstance(config.sin, HierarchicalConfig)
+    alone = config.sin is not None and config.sin.model is Hierarchical
     return [Job(row, config, "", some) for some in (zip(seeds) if alone else [seeds])]
 
 

@@ -22,14 +22,13 @@ from mpsn.complexes._graphs import Graph
 from mpsn.datasets import strongly_regular
 from mpsn.datasets._strongly_regular import FAMILIES, Parameters
 from mpsn.errors import MPSNError
-from mpsn.experiments._baselines import BASELINES, check_baseline
+from mpsn.experiments._baselines import check_baseline, make_baseline
 from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._sr_table import figures, measured, table
 from mpsn.lifting import clique_complexes, ring_complexes
-from mpsn.nn.models import GIN, SIN, GINConfig, MLPSum, MLPSumConfig, SINConfig
-from mpsn.nn.models._model import Model
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import GIN, SIN, MLPSum, Model
+from mpsn.training._config import ConfigError, Network
 from mpsn.training._device import seeded
 from mpsn.wl import swl
 
@@ -52,11 +51,11 @@ class SRConfig:
     largest dimension in the family.
     """
 
-    sin: SINConfig | None = None
+    sin: Network[SIN] | None = None
     """Settings of SIN, if that is the network."""
-    mlp_sum: MLPSumConfig | None = None
+    mlp_sum: Network[MLPSum] | None = None
     """Settings of MLP-sum, if that is the network."""
-    gin: GINConfig | None = None
+    gin: Network[GIN] | None = None
     """Settings of GIN, or of the baseline, if that is the network."""
     baseline: str = ""
     """Network that takes the settings of GIN in its place: gsn, ign or ppgn."""
@@ -144,11 +143,11 @@ def build(config: SRConfig, seed: int, max_dim: int) -> Model:
     """Return the network with the random weights of a seed."""
 
     def make() -> Model:
-        if config.sin is not None:
-            return SIN(replace(config.sin, max_dim=max_dim))
-        if config.mlp_sum is not None:
-            return MLPSum(replace(config.mlp_sum, max_dim=max_dim))
-        return BASELINES.get(config.baseline, GIN)(config.gin or GINConfig())
+        if config.gin is not None:
+            return make_baseline(config.baseline, config.gin) if config.baseline else config.gin()
+        network = config.sin or config.mlp_sum
+        assert network is not None
+        return network(max_dim=max_dim)
 
     return untrained(make, seed, config.dtype, config.gain)
 
@@ -183,7 +182,7 @@ def embed(
     With ``by_color``, SIN is computed once per SWL color, which is equal up to rounding.
     """
     per_graph = sum(lifted.union.counts) // len(lifted) + 1
-    size = max(1, NUMBERS // networks[0].config.hidden // per_graph)
+    size = max(1, NUMBERS // networks[0].hidden // per_graph)
     parts = [slice(i, i + size) for i in range(0, len(lifted), size)]
     sins = [one for one in networks if by_color and isinstance(one, SIN)]
 

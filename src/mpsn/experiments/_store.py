@@ -82,7 +82,7 @@ class Store:
             run["curve"] = _short(run["curve"])
         try:
             with atomic_write(path, "w", what="the record", parents=True) as file:
-                json.dump(values, file)
+                json.dump(values, file, default=dict)
         except FileError as error:
             raise FileError(
                 f"{error} Finished records are kept: run the same command again to resume."

@@ -19,7 +19,7 @@ from mpsn.datasets import SURFACE_TYPES, surfaces
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._surfaces_nets import Blind, Diffusion, Oriented, harmonic_weights
 from mpsn.experiments._surfaces_table import figures, measured, scores, table
-from mpsn.nn.models import GIN, SIN, GINConfig, SINConfig
+from mpsn.nn.models import GIN, SIN
 from mpsn.training._config import ConfigError
 from mpsn.training._device import one_thread, seeded
 from mpsn.training._loop import EarlyStopping, fit
@@ -188,9 +188,9 @@ def network(config: SurfacesConfig) -> torch.nn.Module:
     common: dict[str, Any] = {"hidden": hidden, "out_channels": hidden, "layers": config.layers}
     common |= {"act": "relu", "norm": config.norm, "jump": True, "readout": config.readout}
     if config.model == "gin":
-        return Blind(GIN(GINConfig(**common)), hidden, out)
+        return Blind(GIN(**common), hidden, out)
     width = 2 if config.model == "harmonic" else 1
-    return Blind(SIN(SINConfig(in_channels=width, **common)), hidden, out)
+    return Blind(SIN(in_channels=width, **common), hidden, out)
 
 
 def train(

@@ -2,43 +2,61 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from mpsn.datasets import TU, tu_folds
 from mpsn.datasets._folds import FOLDS, Folds, strata
 from mpsn.datasets._tu import SETS, TUDataset
 from mpsn.errors import FileError, did_you_mean
-from mpsn.experiments._baselines import BASELINES
+from mpsn.experiments._baselines import BASELINES, make_baseline
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._rows import rows
 from mpsn.experiments._tu_kernels import KernelConfig, kernel_runs
 from mpsn.experiments._tu_table import MODELS, figures, measured, table
 from mpsn.experiments._tu_training import Curves, Settings, Split, train_folds
-from mpsn.nn.models import GIN, SIN, GINConfig, Hierarchical, HierarchicalConfig, SINConfig
-from mpsn.nn.models._model import Model
-from mpsn.training._config import ConfigError
+from mpsn.nn.models import GIN, SIN, Hierarchical, Model
+from mpsn.training._config import ConfigError, Network
 from mpsn.training._selection import select as select_epoch
 from mpsn.training._splits import hold_out
 
 
 @dataclass(frozen=True)
-class BaselineConfig(GINConfig):
-    """Settings of another graph network: those of GIN that it reads."""
+class Baseline:
+    """Another graph network, not built yet, and its keywords: those of GIN."""
 
-    network: str = field(kw_only=True)
+    network: str
     """Its name."""
+    in_channels: int = 1
+    hidden: int = 16
+    out_channels: int = 16
+    layers: int = 5
+    act: Literal["elu", "relu", "tanh"] = "elu"
+    norm: bool = False
+    train_eps: bool = False
+    jump: bool = False
+    readout: Literal["sum", "mean"] = "sum"
+    dropout: float = 0.0
     limit: int | None = None
     """Largest number of graphs in each part of a fold. Defaults to no limit."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        GIN.checked(vars(self))
         if self.network not in BASELINES:
             raise ConfigError(
                 f"Expected a network among {', '.join(BASELINES)}, got {self.network!r:.40}."
                 f"{did_you_mean(self.network, BASELINES)}"
             )
+
+    def __call__(self, **changes: Any) -> Model:
+        """Build it, with some keywords changed."""
+        settings = GIN.checked({**vars(self), **changes})
+        return make_baseline(self.network, settings)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the same with some settings changed."""
+        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
@@ -47,10 +65,10 @@ class TUConfig:
 
     dataset: str
     """Name of the data set: one of the paper's six, or any that is at hand in TU layout."""
-    sin: SINConfig | HierarchicalConfig | None = None
+    sin: Network[SIN] | Network[Hierarchical] | None = None
     """Settings of SIN, or, with a ``ratio``, of Hierarchical; the widths of input and output are
     the data's."""
-    gin: GINConfig | BaselineConfig | None = None
+    gin: Network[GIN] | Baseline | None = None
     """Settings of GIN, or, with a ``network``, of another graph network; the widths of input and
     output are the data's."""
     kernel: KernelConfig | None = None
@@ -78,9 +96,9 @@ class TUConfig:
         """Which model it is: one of :data:`MODELS`."""
         if self.kernel is not None:
             return f"{self.kernel.test}-kernel"
-        if isinstance(self.gin, BaselineConfig):
+        if isinstance(self.gin, Baseline):
             return self.gin.network
-        if isinstance(self.sin, HierarchicalConfig):
+        if self.sin and self.sin.model is Hierarchical:
             return "hierarchical"
         if self.sin:
             return "sin" if self.sin.max_dim else "agnostic"  # vertices alone see no structure
@@ -88,12 +106,12 @@ class TUConfig:
 
     def quick(self) -> Self:
         """Return a small version: one fold; two epochs of a small network, or few kernels."""
-        few: dict[str, Any] = {"limit": 30} if isinstance(self.gin, BaselineConfig) else {}
+        few: dict[str, Any] = {"limit": 30} if isinstance(self.gin, Baseline) else {}
         return replace(
             self,
             folds=1,
-            sin=self.sin and replace(self.sin, hidden=16, layers=2),
-            gin=self.gin and replace(self.gin, hidden=16, layers=2, **few),
+            sin=self.sin and self.sin.replace(hidden=16, layers=2),
+            gin=self.gin and self.gin.replace(hidden=16, layers=2, **few),
             train=self.train and replace(self.train, epochs=2),
             kernel=self.kernel
             and replace(self.kernel, rounds=self.kernel.rounds[:2], costs=(1.0,), parts=2),
@@ -208,12 +226,9 @@ def _train(job: Job, data: TUDataset, folds: Folds, resources: Resources) -> lis
     ends = data.num_features, max(data.num_classes, 1)
 
     def build(_: int) -> Model:
-        if config.sin is not None:
-            sin = replace(config.sin, in_channels=ends[0], out_channels=ends[1])
-            return Hierarchical(sin) if isinstance(sin, HierarchicalConfig) else SIN(sin)
-        assert config.gin is not None
-        gin = replace(config.gin, in_channels=ends[0], out_channels=ends[1])
-        return BASELINES[gin.network](gin) if isinstance(gin, BaselineConfig) else GIN(gin)
+        network = config.sin or config.gin
+        assert network is not None
+        return network(in_channels=ends[0], out_channels=ends[1])
 
     held, whole, seeds = [], [], []
     for seed in job.seeds:
@@ -227,7 +242,7 @@ def _train(job: Job, data: TUDataset, folds: Folds, resources: Resources) -> lis
             whole.append(Split(train, train[:0], test))
             seeds.append(seed * FOLDS + fold)
     splits = held + whole * config.whole
-    if isinstance(config.gin, BaselineConfig) and (most := config.gin.limit):
+    if isinstance(config.gin, Baseline) and (most := config.gin.limit):
         splits = [Split(*(part[:: -(-len(part) // most) or 1] for part in s)) for s in splits]
 
     def both(trained: list[Curves]) -> list[Curves]:

@@ -15,8 +15,7 @@ from mpsn.errors import MPSNError
 from mpsn.experiments._one_by_one import train_alone
 from mpsn.experiments._side_by_side import SideBySide, by_classifier, mini_batches, score
 from mpsn.experiments._wide import HEIGHT, Wide, WideData
-from mpsn.nn.models import CIN, GIN, Hierarchical
-from mpsn.nn.models._model import Model
+from mpsn.nn.models import CIN, GIN, Hierarchical, Model
 from mpsn.training._capture import Capture
 from mpsn.training._config import LATER
 from mpsn.training._device import (

@@ -74,8 +74,8 @@ class Grid:
             train = {key: v[key] for key in ("batch_size", "lr", "decay_every", "decay")}
             point = replace(
                 base,
-                sin=base.sin and replace(base.sin, **net),
-                gin=base.gin and replace(base.gin, **net),
+                sin=base.sin and base.sin.replace(**net),
+                gin=base.gin and base.gin.replace(**net),
                 train=base.train and replace(base.train, **train),
                 whole=False,
             )

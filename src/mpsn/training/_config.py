@@ -5,23 +5,93 @@ import hashlib
 import json
 import tomllib
 import types
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from mpsn.errors import FileError, MPSNError, did_you_mean
+from mpsn.nn.models import Model
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Model)
 
 # Metadata of a field that was added later: at its default, it leaves digests, by which records are
 # found, as they were.
 LATER = {"later": True}
+# The same for keywords of models.
+LATER_KEYWORDS = {"SIN": ["lower"], "GIN": ["edge_channels"]}
 
 
 class ConfigError(MPSNError):
     """Settings that do not exist, or values they cannot take."""
+
+
+class Network(Mapping[str, Any], Generic[M]):
+    """A model that is not built yet: its class and all its keywords, as an immutable value.
+
+    Args:
+        model: The class.
+        settings: Keywords; those left out have their defaults.
+
+    Example:
+        >>> from mpsn.training._config import Network
+        >>> sin = Network(mpsn.nn.models.SIN, hidden=8)
+        >>> sin.hidden, sin.layers, sin.replace(layers=2).layers
+        (8, 5, 2)
+        >>> sin(in_channels=3)
+        SIN(in_channels=3, hidden=8, ...
+    """
+
+    __slots__ = ("_settings", "model")
+    _settings: dict[str, Any]
+    model: type[M]
+
+    def __init__(self, model: type[M], /, **settings: Any) -> None:
+        bound = signature(model).bind(**settings)
+        object.__setattr__(self, "model", model)
+        object.__setattr__(self, "_settings", model.checked(bound.arguments))
+
+    def __call__(self, **changes: Any) -> M:
+        """Build the model, with some keywords changed."""
+        return self.model(**{**self, **changes})
+
+    def replace(self, **changes: Any) -> "Network[M]":
+        """Return the same with some keywords changed."""
+        return Network(self.model, **{**self, **changes})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return self[name]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Expected {name} to stay as it is; use replace({name}=...).")
+
+    def __getitem__(self, name: str) -> Any:
+        return self._settings[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Network):
+            return NotImplemented
+        return self.model is other.model and self._settings == other._settings
+
+    def __hash__(self) -> int:
+        return hash((self.model, *self._settings.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Network, self.model, **self._settings), ()
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.items())
+        return f"Network({self.model.__name__}, {settings})"
 
 
 def load(kind: Callable[..., T], path: Path) -> T:
@@ -50,12 +120,16 @@ def build(kind: Callable[..., T], values: object, where: str) -> T:
     missing = [name for name in needed if name not in values]
     if missing:
         raise ConfigError(f"Expected all settings in {where}, got none for {missing[0]}.")
-    return kind(**{name: _value(hints[name], v, f"{where}: {name}") for name, v in values.items()})
+    made = {name: _value(hints[name], v, f"{where}: {name}") for name, v in values.items()}
+    if get_origin(kind) is Network:
+        return Network(*get_args(kind), **made)  # type: ignore[return-value]
+    return kind(**made)
 
 
 @cache
 def _arguments(kind: Any) -> tuple[dict[str, Any], list[str]]:
     """Return the types of all arguments of a class, and the names of those without a default."""
+    kind = get_args(kind)[0] if get_origin(kind) is Network else kind
     hints = get_type_hints(kind.__init__)
     arguments = signature(kind).parameters
     needed = [name for name, argument in arguments.items() if argument.default is argument.empty]
@@ -73,8 +147,8 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     if kind is float and type(value) is int and abs(value) < 1e300:
         return float(value)
     if isinstance(value, dict):
-        if dataclasses.is_dataclass(kind):
-            return build(kind, value, where)  # type: ignore[arg-type]
+        if _has_names(kind):
+            return build(kind, value, where)
         if origin in (dict, Mapping):
             return {name: _value(inner[1], v, where) for name, v in value.items()}
     if isinstance(value, list) and origin in (tuple, list, Sequence):
@@ -84,9 +158,13 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     raise ConfigError(f"Expected {where} of type {expected}, got {value!r:.60}.")
 
 
+def _has_names(kind: object) -> bool:
+    return dataclasses.is_dataclass(kind) or get_origin(kind) is Network
+
+
 def _one_of(kinds: Sequence[Any], value: Any, where: str) -> Any:
-    """Make a value of the first type that takes it; a dataclass of the type that fits best."""
-    known: list[Any] = [kind for kind in kinds if dataclasses.is_dataclass(kind)]
+    """Make a value of the first type that takes it; settings by name of the type that fits best."""
+    known = [kind for kind in kinds if _has_names(kind)]
     if known and isinstance(value, dict):
         kinds = [max(known, key=lambda kind: len(_arguments(kind)[0].keys() & value.keys()))]
     refused = []
@@ -100,7 +178,7 @@ def _one_of(kinds: Sequence[Any], value: Any, where: str) -> Any:
 
 def plain(config: Any) -> dict[str, Any]:
     """Return settings as plain values, as JSON will give them back."""
-    values: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config)))
+    values: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(config), default=dict))
     return values
 
 
@@ -116,6 +194,8 @@ def override(config: T, name: str, value: Any) -> T:
         >>> override({"IMDB-BINARY": Training()}, "precision", "bf16")
         {'IMDB-BINARY': Training(precision='bf16')}
     """
+    if isinstance(config, Network):
+        return config.replace(**{name: value}) if name in config else config  # type: ignore
     if isinstance(config, Mapping):
         return {key: override(part, name, value) for key, part in config.items()}  # type: ignore
     if not dataclasses.is_dataclass(config):
@@ -139,6 +219,11 @@ def _told(value: Any) -> Any:
         pairs = [(field, getattr(value, field.name)) for field in dataclasses.fields(value)]
         return {
             f.name: _told(v) for f, v in pairs if not ("later" in f.metadata and v == f.default)
+        }
+    if isinstance(value, Network):
+        defaults, later = Network(value.model), LATER_KEYWORDS.get(value.model.__name__, ())
+        return {
+            name: _told(v) for name, v in value.items() if name not in later or v != defaults[name]
         }
     if isinstance(value, Mapping):
         return {name: _told(each) for name, each in value.items()}

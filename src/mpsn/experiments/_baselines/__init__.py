@@ -1,6 +1,8 @@
-"""Networks of the paper's Table 2 to compare with: each takes GIN's settings and GIN's batches."""
+"""Networks of the paper's Table 2 to compare with: each takes keywords and batches of GIN."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Mapping
+from typing import Any
 
 from mpsn.experiments._baselines.dcnn import DCNN
 from mpsn.experiments._baselines.dgcnn import DGCNN
@@ -8,11 +10,10 @@ from mpsn.experiments._baselines.gsn import GSN
 from mpsn.experiments._baselines.ign import IGN
 from mpsn.experiments._baselines.ngn import NGN
 from mpsn.experiments._baselines.ppgn import PPGN
-from mpsn.nn.models import GINConfig
-from mpsn.nn.models._model import Model
+from mpsn.nn.models import Model
 from mpsn.training._config import ConfigError
 
-BASELINES: dict[str, Callable[[GINConfig], Model]] = {
+BASELINES: dict[str, type[Model]] = {
     "dcnn": DCNN,
     "dgcnn": DGCNN,
     "gsn": GSN,
@@ -21,14 +22,21 @@ BASELINES: dict[str, Callable[[GINConfig], Model]] = {
     "ppgn": PPGN,
 }
 
-
 EXPRESSIVE = ("gsn", "ign", "ngn", "ppgn")
 
 
-def check_baseline(name: str, settings: GINConfig | None) -> None:
+def check_baseline(name: str, settings: Mapping[str, Any] | None) -> None:
     """Raise unless ``name`` is empty, or that of an expressive baseline with its settings."""
     if name and (name not in EXPRESSIVE or settings is None):
         raise ConfigError(
             f"Expected a baseline among {', '.join(EXPRESSIVE)}, and its settings in gin, got "
             f"{name!r}{'' if settings else ' without'}."
         )
+
+
+def make_baseline(name: str, settings: Mapping[str, Any]) -> Model:
+    """Build a baseline with the keywords of GIN that it takes."""
+    network = BASELINES[name]
+    parameters = inspect.signature(network).parameters
+    every = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return network(**{key: v for key, v in settings.items() if every or key in parameters})

@@ -1,8 +1,9 @@
 """Networks on features of all pairs of vertices of each graph, one row per pair."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,8 +12,7 @@ from mpsn._rows.rows import Rows, ends, ranges
 from mpsn._rows.sums import Matrix
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
-from mpsn.nn.models import GINConfig
-from mpsn.nn.models._model import Model, features_of, readout_of
+from mpsn.nn.models import Model
 
 NUMBERS = 1 << 25  # features of one layer computed at a time, except in training
 
@@ -90,29 +90,45 @@ class Pairs:
         return torch.cat(found).index_select(0, order)
 
 
-# From the widths of a layer and the settings of the network to a module that maps features (P, F)
-# of pairs, given the :class:`Pairs`, to (P, G).
-Layer = Callable[[int, int, GINConfig], torch.nn.Module]
-
-
 class PairNetwork(Model):
     """A network on all pairs of vertices of each graph.
 
     The first features of a pair (i, j) are whether it is an edge and, if i = j, the features of the
     vertex. The readout pools the pairs (i, i) and the others, as if they were of two dimensions.
+
+    Args:
+        in_channels: Width of the features of vertices; it and the others as for GIN.
+
+    Attributes:
+        layer: Makes a module of widths F and G, the name of a non-linearity and whether to use
+            batch normalization; it maps features (P, F) of pairs, given the pairs, to (P, G).
     """
 
-    def __init__(self, config: GINConfig, layer: Layer) -> None:
-        super().__init__(config)
-        self.in_channels, self.max_dim = config.in_channels, 0
-        widths = [config.in_channels + 1] + [config.hidden] * config.layers
-        self.layers = torch.nn.ModuleList(layer(*ends, config) for ends in pairwise(widths))
-        self.readout = readout_of(config, dims=(0, 1))
+    layer: type[torch.nn.Module]
+
+    def __init__(
+        self,
+        in_channels: int = 1,
+        hidden: int = 16,
+        out_channels: int = 16,
+        layers: int = 5,
+        act: Literal["elu", "relu", "tanh"] = "elu",
+        norm: bool = False,
+        jump: bool = False,
+        readout: Literal["sum", "mean"] = "sum",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(locals())
+        self.in_channels, self.max_dim, self.hidden = in_channels, 0, hidden
+        self.jump, self.mean = jump, readout == "mean"
+        widths = [in_channels + 1] + [hidden] * layers
+        self.layers = torch.nn.ModuleList(self.layer(*ends, act, norm) for ends in pairwise(widths))
+        self.readout = self.new_readout(dims=(0, 1))
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
         like = self.readout.last.weight
-        (x,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, like)
+        (x,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, like)
         ends, pooled = K.incidence(1).table, []
         for part in self._parts(K.ptr(0).diff()):
             (v, w), (e, f) = (K.ptr(k)[[part.start, part.stop]].tolist() for k in (0, 1))
@@ -125,10 +141,10 @@ class PairNetwork(Model):
         start, numbers = 0, 0
         if not self.training:
             for i, size in enumerate(sizes.tolist()):
-                numbers += size**2 * self.config.hidden
+                numbers += size**2 * self.hidden
                 if numbers > NUMBERS and i > start:
                     yield slice(start, i)
-                    start, numbers = i, size**2 * self.config.hidden
+                    start, numbers = i, size**2 * self.hidden
         yield slice(start, len(sizes))
 
     def _pooled(self, pairs: Pairs, x: Tensor, ends: Tensor) -> list[Tensor]:
@@ -140,10 +156,10 @@ class PairNetwork(Model):
         for layer in self.layers:
             h = layer(h, pairs)
             outs.append(h)
-        h = torch.cat(outs, dim=-1) if self.config.jump else h
+        h = torch.cat(outs, dim=-1) if self.jump else h
         same = pairs.sum @ h.index_select(0, pairs.same)  # (C, F)
         other = pairs.sum @ (pairs.rows @ h) - same
-        if self.config.readout == "mean":
+        if self.mean:
             n = pairs.sizes[:, None]
             return [same / n.clamp(min=1), other / (n * (n - 1)).clamp(min=1)]
         return [same, other]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,8 +12,7 @@ from torch_geometric.nn import SimpleConv, SortAggregation
 from mpsn.complexes.complex import Complex
 from mpsn.nn import global_pool
 from mpsn.nn._checks import activation, cochains
-from mpsn.nn.models import GINConfig
-from mpsn.nn.models._model import Model, features_of
+from mpsn.nn.models import Model
 
 KEPT = 30  # vertices of a graph
 
@@ -24,11 +24,15 @@ class DGCNN(Model):
 
     ``layers`` times with width ``hidden``, then once with width 1, by which the vertices are
     sorted; the convolutions and dense layers of the paper read the features of all layers of the
-    30 highest, in descending order. Graphs with fewer vertices are filled up with zeros. Of
-    the other settings it reads ``act``, ``dropout`` and the widths of input and output.
+    30 highest, in descending order. Graphs with fewer vertices are filled up with zeros.
 
     Args:
-        config: The settings of GIN.
+        in_channels: Width of the features of vertices.
+        hidden: Width of the layers.
+        out_channels: Number of classes.
+        layers: Number of layers before the one of width 1.
+        act: f.
+        dropout: Dropout rate before the last layer.
 
     Shapes:
         Reads K.x[0], (n_0, in_channels), or features passed beside K; returns (C, out_channels)
@@ -37,30 +41,38 @@ class DGCNN(Model):
     Example:
         >>> from mpsn.experiments._baselines import BASELINES
         >>> K = mpsn.clique_complex(nx.karate_club_graph()).replace(x=[torch.ones(34, 1)])
-        >>> BASELINES["dgcnn"](mpsn.nn.models.GINConfig())(K).shape
+        >>> BASELINES["dgcnn"]()(K).shape
         torch.Size([1, 16])
     """
 
-    def __init__(self, config: GINConfig) -> None:
-        super().__init__(config)
-        widths = [config.in_channels] + [config.hidden] * config.layers + [1]
+    def __init__(
+        self,
+        in_channels: int = 1,
+        hidden: int = 16,
+        out_channels: int = 16,
+        layers: int = 5,
+        act: Literal["elu", "relu", "tanh"] = "elu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(locals())
+        self.in_channels, self.max_dim = in_channels, 0
+        widths = [in_channels] + [hidden] * layers + [1]
         total = sum(widths[1:])
         self.mean = SimpleConv(aggr="mean", combine_root="self_loop")
         self.layers = torch.nn.ModuleList(Linear(*ends, bias=False) for ends in pairwise(widths))
-        self.act = activation(config.act)
+        self.act = activation(act)
         self.sort = SortAggregation(KEPT)
         self.convs = torch.nn.Sequential(
             Conv1d(1, 16, total, stride=total), ReLU(), MaxPool1d(2), Conv1d(16, 32, 5), ReLU()
         )
         self.dense = torch.nn.Sequential(
-            Flatten(), Linear(32 * (KEPT // 2 - 4), 128), ReLU(), Dropout(config.dropout)
+            Flatten(), Linear(32 * (KEPT // 2 - 4), 128), ReLU(), Dropout(dropout)
         )
-        self.last = Linear(128, config.out_channels)
+        self.last = Linear(128, out_channels)
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        xs = features_of(K, xs, 0)
-        (h,) = cochains(K, xs, 0, self.config.in_channels, self.last.weight)
+        (h,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, self.last.weight)
         ends = K.incidence(1).table.T  # (2, n_1)
         edge_index = torch.cat([ends, ends.flip(0)], dim=1)
         every = []

@@ -1,7 +1,7 @@
 """Graph substructure networks."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,8 +9,7 @@ from torch import Tensor
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
-from mpsn.nn.models import GIN, GINConfig
-from mpsn.nn.models._model import Model, features_of
+from mpsn.nn.models import GIN, Model
 
 LARGEST = 8  # vertices of a substructure
 # Dimension and number of vertices: rings, triangles among them, and larger cliques.
@@ -52,7 +51,8 @@ class GSN(Model):
     are input features only, and logarithms.
 
     Args:
-        config: The settings of GIN.
+        in_channels: Width of the features of vertices.
+        gin: The other keywords of GIN.
 
     Shapes:
         As :class:`mpsn.nn.models.GIN`, for features (n_0, F).
@@ -60,14 +60,15 @@ class GSN(Model):
     Example:
         >>> from mpsn.experiments._baselines import BASELINES
         >>> K = mpsn.clique_complex(nx.karate_club_graph()).replace(x=[torch.ones(34, 1)])
-        >>> BASELINES["gsn"](mpsn.nn.models.GINConfig())(K).shape
+        >>> BASELINES["gsn"]()(K).shape
         torch.Size([1, 16])
     """
 
-    def __init__(self, config: GINConfig) -> None:
-        super().__init__(config)
-        self.in_channels, self.max_dim = config.in_channels, 0
-        self.gin = GIN(replace(config, in_channels=config.in_channels + len(SHAPES)))
+    def __init__(self, in_channels: int = 1, **gin: Any) -> None:
+        super().__init__(locals())
+        self.in_channels, self.max_dim = in_channels, 0
+        self.gin = GIN(in_channels + len(SHAPES), **gin)
+        self.hidden = self.gin.hidden
 
     @property
     def readout(self) -> torch.nn.Module:
@@ -77,6 +78,6 @@ class GSN(Model):
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
         like = self.gin.readout.last.weight
-        (x,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, like)
+        (x,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, like)
         out: Tensor = self.gin(K, [torch.cat([x, substructures(K).to(x.dtype).log1p()], dim=1)])
         return out

@@ -6,7 +6,6 @@ from torch import Tensor
 from mpsn.experiments._baselines._pairs import PairNetwork, Pairs
 from mpsn.nn._checks import activation
 from mpsn.nn.conv._mlp import RowNorm
-from mpsn.nn.models import GINConfig
 
 
 class EquivariantLinear(torch.nn.Module):
@@ -61,11 +60,11 @@ class EquivariantLinear(torch.nn.Module):
 class Layer(torch.nn.Module):
     """An equivariant linear map, batch normalization if asked for, and a non-linearity."""
 
-    def __init__(self, in_channels: int, out_channels: int, config: GINConfig) -> None:
+    def __init__(self, in_channels: int, out_channels: int, act: str, norm: bool) -> None:
         super().__init__()
         self.linear = EquivariantLinear(in_channels, out_channels)
-        self.norm = RowNorm(out_channels) if config.norm else torch.nn.Identity()
-        self.act = activation(config.act)
+        self.norm = RowNorm(out_channels) if norm else torch.nn.Identity()
+        self.act = activation(act)
 
     def forward(self, h: Tensor, pairs: Pairs) -> Tensor:
         """Return features of all pairs."""
@@ -77,7 +76,7 @@ class IGN(PairNetwork):
     """The invariant graph network of order 2 (Maron et al. 2019), as powerful as WL.
 
     Args:
-        config: The settings of GIN; ``train_eps`` is not used.
+        in_channels: Width of the features of vertices; it and the others as for GIN.
 
     Shapes:
         As :class:`mpsn.nn.models.GIN`, for features (n_0, F).
@@ -85,9 +84,8 @@ class IGN(PairNetwork):
     Example:
         >>> from mpsn.experiments._baselines import BASELINES
         >>> K = mpsn.clique_complex(nx.karate_club_graph()).replace(x=[torch.ones(34, 1)])
-        >>> BASELINES["ign"](mpsn.nn.models.GINConfig())(K).shape
+        >>> BASELINES["ign"]()(K).shape
         torch.Size([1, 16])
     """
 
-    def __init__(self, config: GINConfig) -> None:
-        super().__init__(config, Layer)
+    layer = Layer

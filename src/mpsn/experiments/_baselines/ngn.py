@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,8 +13,7 @@ from mpsn._rows.sums import Matrix
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import activation, cochains
 from mpsn.nn.conv._mlp import RowNorm
-from mpsn.nn.models import GINConfig
-from mpsn.nn.models._model import Model, features_of, readout_of
+from mpsn.nn.models import Model
 
 
 class Neighborhoods(NamedTuple):
@@ -80,12 +79,12 @@ class Neighborhoods(NamedTuple):
 class Layer(torch.nn.Module):
     """Messages from p to q computed by GCN on the neighborhood of the edge."""
 
-    def __init__(self, in_channels: int, out_channels: int, config: GINConfig) -> None:
+    def __init__(self, in_channels: int, out_channels: int, act: str, norm: bool) -> None:
         super().__init__()
         self.first = GCNConv(in_channels + 2, out_channels)
         self.second = GCNConv(out_channels, out_channels)
-        self.norm = RowNorm(out_channels) if config.norm else torch.nn.Identity()
-        self.act = activation(config.act)
+        self.norm = RowNorm(out_channels) if norm else torch.nn.Identity()
+        self.act = activation(act)
 
     def forward(self, h: Tensor, near: Neighborhoods) -> Tensor:
         """Return features of the rows (p, w)."""
@@ -108,7 +107,7 @@ class NGN(Model):
     In the end, features are summed over each neighborhood.
 
     Args:
-        config: The settings of GIN; ``train_eps`` is not used.
+        in_channels: Width of the features of vertices; it and the others as for GIN.
 
     Shapes:
         As :class:`mpsn.nn.models.GIN`, for features (n_0, F).
@@ -116,27 +115,38 @@ class NGN(Model):
     Example:
         >>> from mpsn.experiments._baselines import BASELINES
         >>> K = mpsn.clique_complex(nx.karate_club_graph()).replace(x=[torch.ones(34, 1)])
-        >>> BASELINES["ngn"](mpsn.nn.models.GINConfig())(K).shape
+        >>> BASELINES["ngn"]()(K).shape
         torch.Size([1, 16])
     """
 
-    def __init__(self, config: GINConfig) -> None:
-        super().__init__(config)
-        self.in_channels, self.max_dim = config.in_channels, 0
-        widths = [config.in_channels] + [config.hidden] * config.layers
-        self.layers = torch.nn.ModuleList(Layer(*ends, config) for ends in pairwise(widths))
-        self.readout = readout_of(config)
+    def __init__(
+        self,
+        in_channels: int = 1,
+        hidden: int = 16,
+        out_channels: int = 16,
+        layers: int = 5,
+        act: Literal["elu", "relu", "tanh"] = "elu",
+        norm: bool = False,
+        jump: bool = False,
+        readout: Literal["sum", "mean"] = "sum",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(locals())
+        self.in_channels, self.max_dim, self.jump = in_channels, 0, jump
+        widths = [in_channels] + [hidden] * layers
+        self.layers = torch.nn.ModuleList(Layer(*ends, act, norm) for ends in pairwise(widths))
+        self.readout = self.new_readout()
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
         like = self.readout.last.weight
-        (x,) = cochains(K, features_of(K, xs, 0), 0, self.in_channels, like)
+        (x,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, like)
         near = Neighborhoods.of(K)
         h, outs = x[near.member], []
         for layer in self.layers:
             h = layer(h, near)
             outs.append(h)
-        h = torch.cat(outs, dim=1) if self.config.jump else h
+        h = torch.cat(outs, dim=1) if self.jump else h
         out: Tensor = self.readout(K, [near.sum @ h])
         return out
 

@@ -5,7 +5,6 @@ from torch import Tensor
 
 from mpsn.experiments._baselines._pairs import PairNetwork, Pairs
 from mpsn.nn.conv._mlp import mlp
-from mpsn.nn.models import GINConfig
 
 
 class Block(torch.nn.Module):
@@ -19,12 +18,12 @@ class Block(torch.nn.Module):
     keeps features of large graphs small.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, config: GINConfig) -> None:
+    def __init__(self, in_channels: int, out_channels: int, act: str, norm: bool) -> None:
         super().__init__()
         widths = [in_channels, out_channels, out_channels]
-        self.left = mlp(widths, config.act, config.norm)
-        self.right = mlp(widths, config.act, config.norm)
-        self.last = mlp([in_channels + out_channels, out_channels], config.act, config.norm)
+        self.left = mlp(widths, act, norm)
+        self.right = mlp(widths, act, norm)
+        self.last = mlp([in_channels + out_channels, out_channels], act, norm)
 
     def forward(self, h: Tensor, pairs: Pairs) -> Tensor:
         """Return features of all pairs."""
@@ -38,7 +37,7 @@ class PPGN(PairNetwork):
     """The provably powerful graph network (Maron et al. 2019), as powerful as 2-FWL and 3-WL.
 
     Args:
-        config: The settings of GIN; ``train_eps`` is not used.
+        in_channels: Width of the features of vertices; it and the others as for GIN.
 
     Shapes:
         As :class:`mpsn.nn.models.GIN`, for features (n_0, F).
@@ -46,9 +45,8 @@ class PPGN(PairNetwork):
     Example:
         >>> from mpsn.experiments._baselines import BASELINES
         >>> K = mpsn.clique_complex(nx.karate_club_graph()).replace(x=[torch.ones(34, 1)])
-        >>> BASELINES["ppgn"](mpsn.nn.models.GINConfig())(K).shape
+        >>> BASELINES["ppgn"]()(K).shape
         torch.Size([1, 16])
     """
 
-    def __init__(self, config: GINConfig) -> None:
-        super().__init__(config, Block)
+    layer = Block

@@ -18,21 +18,22 @@ from mpsn.training._distributed import in_step, world_size
 
 
 class Wide(torch.nn.Module):
-    """M models of one config as one, each on its own block of a wide batch.
+    """M models of the same keywords as one, each on its own block of a wide batch.
 
     Not a second network: a copy of the first model, whose dense layers and norms are replaced by
     stacks of those of all. Adam on stacked parameters is Adam on each.
 
     Args:
-        models: Models of kind ``CIN``, or of kind ``GIN``, of one config; ε must not be learned.
+        models: Models of kind ``CIN``, or of kind ``GIN``, of the same keywords; ε must not be
+            learned.
 
     Shapes:
         A batch of B complexes for each model in, (M, B, out_channels) out.
 
     Example:
-        >>> from mpsn.nn.models import SIN, SINConfig
+        >>> from mpsn.nn.models import SIN
         >>> from mpsn.experiments._wide import Wide
-        >>> wide = Wide([SIN(SINConfig(coface_message=False)) for _ in range(10)])
+        >>> wide = Wide([SIN(coface_message=False) for _ in range(10)])
         >>> wide.model.readout.last.weight.shape
         torch.Size([10, 32, 16])
         >>> wide.unstack(3)
@@ -42,9 +43,9 @@ class Wide(torch.nn.Module):
     def __init__(self, models: Sequence[CIN] | Sequence[GIN]) -> None:
         super().__init__()
         first = models[0]
-        if any(type(one) is not type(first) or one.config != first.config for one in models):
-            raise LayerError("Expected models of one kind and config, got several.")
-        if first.config.train_eps:
+        if any(type(one) is not type(first) or one.settings != first.settings for one in models):
+            raise LayerError("Expected models of one kind and keywords, got several.")
+        if first.settings["train_eps"]:
             raise LayerError(
                 f"Expected models with train_eps=False to train in one pass, got {first}; train "
                 f"them one by one."
@@ -63,7 +64,7 @@ class Wide(torch.nn.Module):
         for conv in self.model.convs if world_size() > 1 else ():
             if isinstance(conv, CINConv):
                 conv.forward = partial(in_step, WideNorm, wide_norms, conv, conv.forward)  # type: ignore[method-assign]
-        for dim, part in _perceptrons(self.model) if not first.config.norm else ():
+        for dim, part in _perceptrons(self.model) if not first.settings["norm"] else ():
             for place in range(1, len(part), 2):
                 part[place] = WideActivation(part[place], part[place - 1], self.blocks, dim)  # type: ignore[arg-type]
 

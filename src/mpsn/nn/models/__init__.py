@@ -1,31 +1,24 @@
-"""Models: complete networks, built from typed configs."""
+"""Models: complete networks, built by keyword."""
 
-from mpsn.nn.models.cells import CellConfig, CellNet
-from mpsn.nn.models.cin import CIN, SIN, CINConfig, SINConfig
-from mpsn.nn.models.edge_flow import EdgeFlowConfig, EdgeFlowNet
-from mpsn.nn.models.gin import GIN, GINConfig, GINEConfig
-from mpsn.nn.models.hierarchical import Hierarchical, HierarchicalConfig
-from mpsn.nn.models.map_flow import MapFlowConfig, MapFlowNet
+from mpsn.nn.models._model import Model
+from mpsn.nn.models.cells import CellNet
+from mpsn.nn.models.cin import CIN, SIN
+from mpsn.nn.models.edge_flow import EdgeFlowNet
+from mpsn.nn.models.gin import GIN
+from mpsn.nn.models.hierarchical import Hierarchical
+from mpsn.nn.models.map_flow import MapFlowNet
 from mpsn.nn.models.marked import Marked
-from mpsn.nn.models.mlp_sum import MLPSum, MLPSumConfig
+from mpsn.nn.models.mlp_sum import MLPSum
 
 __all__ = [
     "CIN",
     "GIN",
     "SIN",
-    "CINConfig",
-    "CellConfig",
     "CellNet",
-    "EdgeFlowConfig",
     "EdgeFlowNet",
-    "GINConfig",
-    "GINEConfig",
     "Hierarchical",
-    "HierarchicalConfig",
     "MLPSum",
-    "MLPSumConfig",
-    "MapFlowConfig",
     "MapFlowNet",
     "Marked",
-    "SINConfig",
+    "Model",
 ]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,36 +11,10 @@ from torch.utils.checkpoint import checkpoint
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn.conv import CINConv, LinearMPSNConv
-from mpsn.nn.models._model import Config, Model, features_of
+from mpsn.nn.models._model import Model
 from mpsn.nn.readout import ComplexReadout, jump
 
 LARGE = 1 << 20  # cells from which on a layer is computed again for its gradient, to save memory
-
-
-@dataclass(frozen=True)
-class CellConfig(Config):
-    """Settings of :class:`CellNet`."""
-
-    in_channels: tuple[int, ...] = (1, 1, 1)
-    """Width of the features of cells, for each dimension; 0 for none."""
-    hidden: int = 32
-    """Width of all layers."""
-    out_channels: int = 2
-    """Number of outputs for each cell."""
-    layers: int = 2
-    """Number of message passing layers."""
-    max_dim: int = 2
-    """Largest dimension of the cells used."""
-    dim: int = 0
-    """Dimension of the cells that get outputs."""
-    oriented: bool = False
-    """Whether features of edges and higher cells change sign with the orientation."""
-    odd: bool = False
-    """Whether outputs change sign with it too, or do not depend on it; only if oriented."""
-    norm: bool = True
-    """Whether to use batch normalization in the layers; not if oriented."""
-    dropout: float = 0.0
-    """Dropout rate before the last dense layer; not of odd outputs."""
 
 
 class CellNet(Model):
@@ -53,73 +26,86 @@ class CellNet(Model):
     values for other outputs of an oriented network, which do not depend on the orientation.
 
     Args:
-        config: The settings.
+        in_channels: Width of the features of cells, for each dimension; 0 for none. Defaults to 1.
+        hidden: Width of all layers. Defaults to 32.
+        out_channels: Number of outputs for each cell. Defaults to 2.
+        layers: Number of message passing layers. Defaults to 2.
+        max_dim: Largest dimension of the cells used. Defaults to 2.
+        dim: Dimension of the cells that get outputs. Defaults to 0.
+        oriented: Whether features of edges and higher cells change sign with the orientation.
+            Defaults to False.
+        odd: Whether outputs change sign with it too, or do not depend on it; only if oriented.
+            Defaults to False.
+        norm: Whether to use batch normalization in the layers; not if oriented. Defaults to True.
+        dropout: Dropout rate before the last dense layer; not of odd outputs. Defaults to 0.
 
     Shapes:
         Reads K.x, or features (n_k, F_k) per dimension passed beside K; returns
         (n_dim, out_channels).
 
     Example:
-        >>> from mpsn.nn.models import CellConfig, CellNet
+        >>> from mpsn.nn.models import CellNet
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
-        >>> CellNet(CellConfig(dim=1))(K, [torch.ones(n, 1) for n in K.counts]).shape
+        >>> CellNet(dim=1)(K, [torch.ones(n, 1) for n in K.counts]).shape
         torch.Size([78, 2])
     """
 
-    def __init__(self, config: CellConfig) -> None:
-        super().__init__(config)
-        if config.dim > config.max_dim or len(config.in_channels) != config.max_dim + 1:
+    def __init__(
+        self,
+        in_channels: tuple[int, ...] = (1, 1, 1),
+        hidden: int = 32,
+        out_channels: int = 2,
+        layers: int = 2,
+        max_dim: int = 2,
+        dim: int = 0,
+        oriented: bool = False,
+        odd: bool = False,
+        norm: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(locals())
+        if dim > max_dim or len(in_channels) != max_dim + 1:
             raise LayerError(
-                f"Expected dim up to max_dim={config.max_dim}, and widths of all dimensions up to "
-                f"it, got dim={config.dim} and in_channels={config.in_channels}."
+                f"Expected dim up to max_dim={max_dim}, and widths of all dimensions up to it, got "
+                f"dim={dim} and in_channels={in_channels}."
             )
-        last = config.hidden * config.layers
+        self.in_channels, self.max_dim, self.out_dim = in_channels, max_dim, dim
+        self.hidden, self.oriented = hidden, oriented
+        last = hidden * layers
         self.project = torch.nn.ModuleList(
-            torch.nn.Linear(n, config.hidden, bias=False) if n else torch.nn.Identity()
-            for n in config.in_channels
-            if config.oriented
+            torch.nn.Linear(n, hidden, bias=False) if n else torch.nn.Identity()
+            for n in in_channels
+            if oriented
         )
         self.convs = torch.nn.ModuleList(
-            LinearMPSNConv(config.hidden, config.hidden, config.max_dim, act="tanh")
-            if config.oriented
-            else CINConv(
-                config.hidden if i else config.in_channels,
-                config.hidden,
-                config.max_dim,
-                act="relu",
-                norm=config.norm,
-            )
-            for i in range(config.layers)
+            LinearMPSNConv(hidden, hidden, max_dim, act="tanh")
+            if oriented
+            else CINConv(hidden if i else in_channels, hidden, max_dim, act="relu", norm=norm)
+            for i in range(layers)
         )
         self.head: ComplexReadout | torch.nn.Sequential
-        if config.oriented and config.odd:
+        if oriented and odd:
             self.head = torch.nn.Sequential(
-                torch.nn.Linear(last, config.hidden, bias=False),
+                torch.nn.Linear(last, hidden, bias=False),
                 torch.nn.Tanh(),
-                torch.nn.Linear(config.hidden, config.out_channels, bias=False),
+                torch.nn.Linear(hidden, out_channels, bias=False),
             )
         else:
-            self.head = ComplexReadout(
-                last,
-                2 * config.hidden,
-                config.out_channels,
-                dims=(config.dim,),
-                dropout=config.dropout,
-            )
+            self.head = ComplexReadout(last, 2 * hidden, out_channels, dims=(dim,), dropout=dropout)
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per cell of dimension ``dim``."""
-        hs = features_of(K, xs, self.config.max_dim)
-        if self.config.oriented:
+        hs = self.features_of(K, xs)
+        if self.oriented:
             hs = self._projected(K, hs)
         layers = []
         for i, conv in enumerate(self.convs):
             final = i == len(self.convs) - 1
             hs = self._layer(conv, K, hs, final)
-            layers.append([hs[self.config.dim]])
+            layers.append([hs[self.out_dim]])
         (found,) = jump(layers)  # (n_dim, layers * hidden)
         if isinstance(self.head, ComplexReadout):
-            return self.head.combine([found.abs() if self.config.oriented else found])
+            return self.head.combine([found.abs() if self.oriented else found])
         out: Tensor = self.head(found)
         return out
 
@@ -127,8 +113,8 @@ class CellNet(Model):
         """Return features of width ``hidden``, zeros where there are none."""
         out = []
         for k, project in enumerate(self.project):
-            x = xs[k] if k < len(xs) and self.config.in_channels[k] else None
-            nothing = self.convs[0].own[0].weight.new_zeros(K.count(k), self.config.hidden)  # type: ignore
+            x = xs[k] if k < len(xs) and self.in_channels[k] else None
+            nothing = self.convs[0].own[0].weight.new_zeros(K.count(k), self.hidden)  # type: ignore
             out.append(nothing if x is None else project(x))
         return out
 
@@ -138,12 +124,12 @@ class CellNet(Model):
         """Return the features after a layer; of the last one, only those of ``dim`` matter."""
         if isinstance(conv, LinearMPSNConv):
             return conv(K, hs)
-        dims = (self.config.dim,) if final else tuple(range(self.config.max_dim + 1))
+        dims = (self.out_dim,) if final else tuple(range(self.max_dim + 1))
         if self.training and torch.is_grad_enabled() and sum(K.counts) > LARGE:
             found = [recomputed(conv, K, hs, k) for k in dims]
         else:
             found = conv(K, hs, dims)
-        return {self.config.dim: found[0]} if final else found
+        return {self.out_dim: found[0]} if final else found
 
 
 def recomputed(conv: torch.nn.Module, K: Complex, hs: Sequence[Tensor | None], k: int) -> Tensor:

@@ -1,7 +1,6 @@
 """A network for flows on a map: position-aware and orientation invariant."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,27 +9,8 @@ from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import check_cochain
-from mpsn.nn.models._model import Config, Model
+from mpsn.nn.models._model import Model
 from mpsn.nn.readout import global_pool
-
-
-@dataclass(frozen=True)
-class MapFlowConfig(Config):
-    """Settings of a map-flow network."""
-
-    coordinates: int = 8
-    """Number d of coordinates of a vertex."""
-    dims: tuple[int, ...] = (0,)
-    """Dimensions to use: ends of the flow (0), its edges (1), 2-cells it curls around (2)."""
-    hidden: int = 64
-    """Width of the perceptron."""
-    out_channels: int = 2
-    """Number of classes."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.dims or not set(self.dims) <= {0, 1, 2}:
-            raise LayerError(f"Expected dims among 0, 1 and 2, got {self.dims}.")
 
 
 class MapFlowNet(Model):
@@ -53,34 +33,47 @@ class MapFlowNet(Model):
     dense layer is a learned embedding of the vertices.
 
     Args:
-        config: The settings.
+        coordinates: Number d of coordinates of a vertex. Defaults to 8.
+        dims: Dimensions to use: ends of the flow (0), its edges (1), 2-cells it curls around (2).
+            Defaults to its ends.
+        hidden: Width of the perceptron. Defaults to 64.
+        out_channels: Number of classes. Defaults to 2.
 
     Shapes:
         As for :class:`mpsn.nn.models.EdgeFlowNet`, with h of width 1; ``K.x[0]`` is (n_0, d).
 
     Example:
-        >>> from mpsn.nn.models import MapFlowConfig, MapFlowNet
+        >>> from mpsn.nn.models import MapFlowNet
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
         >>> K = K.replace(x=[mpsn.lifting.laplacian_coordinates(K, 8).float()])
-        >>> MapFlowNet(MapFlowConfig())(K, torch.randn(78, 5, 1)).shape
+        >>> MapFlowNet()(K, torch.randn(78, 5, 1)).shape
         torch.Size([5, 2])
     """
 
     dim, in_channels = 1, 1
 
-    def __init__(self, config: MapFlowConfig) -> None:
-        super().__init__(config)
-        sums = len(config.dims) + (0 in config.dims)
+    def __init__(
+        self,
+        coordinates: int = 8,
+        dims: tuple[int, ...] = (0,),
+        hidden: int = 64,
+        out_channels: int = 2,
+    ) -> None:
+        super().__init__(locals())
+        if not dims or not set(dims) <= {0, 1, 2}:
+            raise LayerError(f"Expected dims among 0, 1 and 2, got {dims}.")
+        self.coordinates, self.dims = coordinates, dims
+        sums = len(dims) + (0 in dims)
         self.head = torch.nn.Sequential(
-            torch.nn.Linear(sums * config.coordinates, config.hidden),
+            torch.nn.Linear(sums * coordinates, hidden),
             torch.nn.ReLU(),
-            torch.nn.Linear(config.hidden, config.out_channels),
+            torch.nn.Linear(hidden, out_channels),
         )
 
     def forward(self, K: Complex, h: Tensor) -> Tensor:
         """Return one row per complex, or per flow of a batch."""
         check_cochain(K, 1, h, 1, self.head[0].weight)  # type: ignore[arg-type]
-        d, position = self.config.coordinates, K.x[0] if K.x else None
+        d, position = self.coordinates, K.x[0] if K.x else None
         if position is None or position.shape[1] != d:
             raise LayerError(
                 f"Expected coordinates of the vertices in K.x[0], of shape ({K.num_nodes}, {d}), "
@@ -91,9 +84,9 @@ class MapFlowNet(Model):
 
     def _sums(self, K: Complex, h: Tensor, position: Tensor) -> Iterator[Tensor]:
         places = [position]  # up to dimension 2, the mean over faces is that over vertices
-        for k in range(1, max(self.config.dims) + 1):
+        for k in range(1, max(self.dims) + 1):
             places.append(K.incidence(k).from_faces(places[-1], reduce="mean"))  # (n_k, d)
-        for k in self.config.dims:
+        for k in self.dims:
             if k == 0:
                 change = fn.aggregate(K, 0, "coboundary", h, signed=True)  # B_1 h, (n_0, ..., 1)
                 signals = [(-change).relu(), change.relu()]

@@ -27,8 +27,8 @@ class Marked(torch.nn.Module):
         for a union of C complexes.
 
     Example:
-        >>> from mpsn.nn.models import CIN, CINConfig, Marked
-        >>> model = Marked(CIN(CINConfig(in_channels=2, max_dim=1)).double())
+        >>> from mpsn.nn.models import CIN, Marked
+        >>> model = Marked(CIN(in_channels=2, max_dim=1).double())
         >>> six, three = nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)
         >>> K = mpsn.clique_complexes([six, three], max_dim=1).union
         >>> one, two = model(K, [torch.ones(n, 1, dtype=torch.float64) for n in K.counts])

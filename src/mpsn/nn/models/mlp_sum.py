@@ -1,7 +1,6 @@
 """MLP-sum, the baseline without messages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -10,30 +9,8 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
 from mpsn.nn.conv._mlp import mlp
-from mpsn.nn.models._model import Config, Model, features_of
+from mpsn.nn.models._model import Model
 from mpsn.nn.readout import ComplexReadout
-
-
-@dataclass(frozen=True)
-class MLPSumConfig(Config):
-    """Settings of MLP-sum. The defaults are those for the strongly regular graphs."""
-
-    in_channels: int = 1
-    """Width of the features of cells."""
-    hidden: int = 256
-    """Width of the dense layer of each dimension; twice that in the readout."""
-    out_channels: int = 16
-    """Width of the embedding."""
-    max_dim: int = 2
-    """Largest dimension of the cells used."""
-    act: Literal["elu", "relu", "tanh"] = "elu"
-    """Non-linearity throughout."""
-    shared_readout: bool = False
-    """Whether the readout shares one dense layer, of width ``hidden``, between dimensions, as in
-    the authors' code; in the paper each has its own, of twice that width."""
-    final_act: bool = False
-    """Whether the non-linearity follows the last dense layer, as in the paper, but not in the
-    authors' code."""
 
 
 class MLPSum(Model):
@@ -43,40 +20,57 @@ class MLPSum(Model):
     only.
 
     Args:
-        config: The settings.
+        in_channels: Width of the features of cells. Defaults to 1.
+        hidden: Width of the dense layer of each dimension; twice that in the readout. Defaults to
+            256.
+        out_channels: Width of the embedding. Defaults to 16.
+        max_dim: Largest dimension of the cells used. Defaults to 2.
+        act: Non-linearity throughout: ``"elu"``, ``"relu"`` or ``"tanh"``. Defaults to ``"elu"``.
+        shared_readout: Whether the readout shares one dense layer, of width ``hidden``, between
+            dimensions, as in the authors' code; in the paper each has its own, of twice that
+            width. Defaults to False.
+        final_act: Whether the non-linearity follows the last dense layer, as in the paper, but not
+            in the authors' code. Defaults to False.
 
     Shapes:
         Reads K.x, or features (n_k, F) per dimension passed beside K; returns (C, out_channels)
         for a union of C complexes.
 
     Example:
-        >>> from mpsn.nn.models import MLPSum, MLPSumConfig
+        >>> from mpsn.nn.models import MLPSum
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
         >>> K = mpsn.lift_features(K.replace(x=[torch.ones(34, 1)]), "sum")
-        >>> MLPSum(MLPSumConfig())(K).shape
+        >>> MLPSum()(K).shape
         torch.Size([1, 16])
     """
 
-    def __init__(self, config: MLPSumConfig) -> None:
-        super().__init__(config)
-        self.in_channels, self.max_dim = config.in_channels, config.max_dim
-        dims = range(config.max_dim + 1)
-        self.dense = torch.nn.ModuleList(
-            mlp([config.in_channels, config.hidden], config.act) for _ in dims
-        )
+    def __init__(
+        self,
+        in_channels: int = 1,
+        hidden: int = 256,
+        out_channels: int = 16,
+        max_dim: int = 2,
+        act: Literal["elu", "relu", "tanh"] = "elu",
+        shared_readout: bool = False,
+        final_act: bool = False,
+    ) -> None:
+        super().__init__(locals())
+        self.in_channels, self.hidden, self.max_dim = in_channels, hidden, max_dim
+        dims = range(max_dim + 1)
+        self.dense = torch.nn.ModuleList(mlp([in_channels, hidden], act) for _ in dims)
         self.readout = ComplexReadout(
-            config.hidden,
-            config.hidden if config.shared_readout else 2 * config.hidden,
-            config.out_channels,
+            hidden,
+            hidden if shared_readout else 2 * hidden,
+            out_channels,
             dims=dims,
-            act=config.act,
-            shared=config.shared_readout,
-            final_act=config.final_act,
+            act=act,
+            shared=shared_readout,
+            final_act=final_act,
         )
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        given = features_of(K, xs, self.max_dim)
+        given = self.features_of(K, xs)
         hs = cochains(K, given, self.max_dim, self.in_channels, self.readout.last.weight)
         out: Tensor = self.readout(K, [dense(h) for dense, h in zip(self.dense, hs, strict=True)])
         return out

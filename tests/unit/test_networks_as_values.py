@@ -1,0 +1,43 @@
+"""Networks that are not built yet, as values in the settings of experiments."""
+
+import copy
+import json
+import pickle
+
+import pytest
+
+from mpsn.errors import LayerError
+from mpsn.nn.models import CIN, GIN, SIN
+from mpsn.training import _config as configs
+from mpsn.training._config import Network
+
+
+def test_networks_are_values():
+    sin = Network(SIN, hidden=8, in_channels=(3, 2, 0))
+    assert sin == Network(SIN, in_channels=(3, 2, 0)).replace(hidden=8)
+    assert hash(sin) == hash(pickle.loads(pickle.dumps(sin)))
+    assert copy.deepcopy(sin) == sin != sin.replace(layers=2)
+    assert sin != Network(CIN, **sin)
+    assert eval(repr(sin)) == sin
+    assert sin(out_channels=3).settings == {**sin, "out_channels": 3}
+    assert configs.build(Network[SIN], json.loads(json.dumps(dict(sin))), "JSON") == sin
+    with pytest.raises(AttributeError, match="use replace"):
+        sin.hidden = 3
+    with pytest.raises(AttributeError, match="no attribute 'heads'"):
+        sin.heads  # noqa: B018
+    with pytest.raises(TypeError, match="heads"):
+        Network(SIN, heads=4)
+    with pytest.raises(LayerError, match="Expected layers as an integer >= 1"):
+        sin.replace(layers=0)
+    with pytest.raises(configs.ConfigError, match="known settings in here, got heads"):
+        configs.build(Network[SIN], {"heads": 4}, "here")
+
+
+def test_keywords_that_came_later_leave_digests_as_they_were():
+    """Records of SIN and GIN are older than two keywords; those of CIN are not."""
+    told = {name: value for name, value in Network(SIN).items() if name != "lower"}
+    assert configs.digest(Network(SIN)) == configs.digest(told)
+    assert configs.digest(Network(CIN)) == configs.digest({**told, "lower": False})
+    bonds = Network(GIN, edge_channels=1)
+    assert configs.digest(bonds) == configs.digest(dict(bonds))
+    assert len({configs.digest(n) for n in (bonds, Network(GIN), Network(SIN, lower=True))}) == 3
