@@ -35,7 +35,7 @@ nitpick_ignore_regex = [
     # Types of other libraries: looking them up would take a network.
     (
         "py:.*",
-        r"(collections|hypothesis|matplotlib|networkx|numpy|nx|os|pathlib|sklearn|torch\w*)\..*",
+        r"(collections|hypothesis|inspect|matplotlib|networkx|numpy|nx|os|pathlib|sklearn|torch\w*)\..*",
     ),
     ("py:.*", r"Complex|mpsn\.\w+\._\w+\.\w+"),  # named in strings, or in internal modules
     (
@@ -65,7 +65,11 @@ def _mathml(translator: Any, node: nodes.math | nodes.math_block) -> None:
 def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what scikit-learn adds to every estimator, and names of fields without a text."""
     field = str(getattr(obj, "__doc__", "")).startswith("Alias for field number")
-    return True if field or re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+    return (
+        True
+        if field or re.fullmatch(r"set_(output|\w+_request)|get_metadata_routing", name)
+        else None
+    )
 
 
 def _colon(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mpsn.datasets import read_graphs, read_molecules
     from mpsn.errors import MPSNError
     from mpsn.lifting import (
+        Lift,
         alpha_complex,
         clique_complex,
         clique_complexes,
@@ -59,6 +60,7 @@ __all__ = [
     "CellComplex",
     "ComplexDataset",
     "CubicalComplex",
+    "Lift",
     "MPSNError",
     "SimplicialComplex",
     "SubcomplexLoader",
@@ -94,6 +96,7 @@ _HOMES = {
     "CellComplex": "mpsn.complexes",
     "ComplexDataset": "mpsn.complexes",
     "CubicalComplex": "mpsn.complexes",
+    "Lift": "mpsn.lifting",
     "MPSNError": "mpsn.errors",
     "SimplicialComplex": "mpsn.complexes",
     "SubcomplexLoader": "mpsn.complexes",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mpsn
 from mpsn import CubicalComplex
 from mpsn.datasets import named_graph
-from mpsn.lifting._named import as_lift
+from mpsn.lifting import Lift
 from mpsn.nn.models import CIN, Marked
 from mpsn.testing import complexes, graphs
 from mpsn.wl import compare, swl, wl
@@ -33,7 +33,7 @@ def refines(fine, coarse):
 
 
 def classes(lift, many, **options):
-    return swl(as_lift(lift, None)(many), **options).classes()
+    return swl(Lift.of(lift, max_dim=None).many(many), **options).classes()
 
 
 def test_decalin_and_bicyclopentyl_are_told_apart_by_rings():
@@ -153,7 +153,7 @@ def network(kind, K, seed=0):
 @pytest.mark.parametrize("lift", LIFTS)
 def test_networks_are_as_fine_as_their_test(kind, lift):
     many = [*(G for G in SMALL if len(G) == 5), *HARD[:4]]
-    lifted = as_lift(lift, None)(many)
+    lifted = Lift.of(lift, max_dim=None).many(many)
     test = swl(lifted, marks=int(kind == "marked")).classes()
     rows = embed(network(kind, lifted.union), lifted.union)
     found = partition(rows, 1e-11)

@@ -21,8 +21,7 @@ from mpsn import (
 )
 from mpsn._rows import memory
 from mpsn.errors import ComplexError, GraphError, TooLargeError
-from mpsn.lifting import _shared, clique
-from mpsn.lifting._named import as_lift
+from mpsn.lifting import Lift, _shared, clique
 from mpsn.testing import graphs
 
 
@@ -199,8 +198,8 @@ def test_vertices_alone_have_no_features_of_edges(lift):
 
 def test_cliques_on_rings_need_a_third_dimension():
     with pytest.raises(GraphError, match=r"max_dim >= 3 for the lift 'cliques.rings', got 2"):
-        as_lift("cliques+rings", max_dim=2)
-    assert as_lift("cliques+rings", max_dim=3)([nx.complete_graph(4)])[0].counts == (4, 6, 4, 1)
+        Lift("cliques+rings", max_dim=2)
+    assert Lift("cliques+rings", max_dim=3)(nx.complete_graph(4)).counts == (4, 6, 4, 1)
 
 
 def test_a_small_result_needs_no_look_at_free_memory(monkeypatch):

@@ -51,9 +51,10 @@ def lift(
     time to lift all.
 
     The lifts of graphs: cliques, rings, cliques+rings, cubes, neighborhoods, independence, paths,
-    motifs (--set patterns=[3,4]: cycles), directed. Of points, one per line: rips (--set radius=0.5
-    or --set k=5), alpha, cech, witness (--set landmarks=20). Of a mesh: mesh. Of the groups of a
-    hypergraph, one per line: hypergraph. Of the matrix of a relation: dowker. Of an image: cubical.
+    motifs (--set patterns=[3,4]: cycles), directed, nearest (of vertices with features). Of points,
+    one per line: rips (--set radius=0.5 or --set k=5), alpha, cech, witness (--set landmarks=20).
+    Of a mesh: mesh. Of the groups of a hypergraph, one per line: hypergraph. Of the matrix of a
+    relation: dowker. Of an image: cubical.
 
     Example: mpsn lift graphs.g6 --max-dim 3
     """

@@ -149,7 +149,7 @@ def fit(
 
     Example: mpsn fit complex.txt --cells labels.csv --attributes ages.csv -o model.mpsn
     """
-    from mpsn.cli._roads import own_options, refuse_others
+    from mpsn.cli._roads import refuse_bounds
 
     both = {"epochs": epochs, "patience": patience, "precision": precision}
     given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
@@ -159,7 +159,7 @@ def fit(
         refuse("--cells", "only models of whole graphs take it", **whole)
         rest: dict[str, Any] = {"hidden": hidden, **given}
         cells = lift or "cliques"
-        refuse_others(f"--lift {cells}", own_options(cells), {"max_ring": max_ring})
+        refuse_bounds(f"--lift {cells}", cells, max_ring=max_ring)
         rest |= {"lift": cells, "max_ring": 6 if max_ring is None else max_ring, "device": device}
         rest |= {"max_dim": max_dim, "oriented": oriented, "class_weight": class_weight}
         rest |= {"features": _features(split(",".join(features or []))), "random_state": seed}
@@ -186,7 +186,7 @@ def fit(
     kind = "regression" if regress else "classification"
     usual, longest = ("cliques", 6) if found.table is None else ("rings", 8)
     cells = lift or usual
-    refuse_others(f"--lift {cells}", own_options(cells), {"max_ring": max_ring})
+    refuse_bounds(f"--lift {cells}", cells, max_ring=max_ring)
     check_class_weight(class_weight, regress)
     settings: dict[str, Any] = {} if regress else {"class_weight": class_weight}
     model = (SimplicialRegressor if regress else SimplicialClassifier)(

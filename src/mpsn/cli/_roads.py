@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,12 +28,11 @@ def read_for(
     """Return the graphs, points, mesh, groups or image of a file, and the lift of such a list."""
     from mpsn.datasets import read_complex
     from mpsn.datasets._simplices import is_simplices
-    from mpsn.lifting._named import Name, as_lift
-    from mpsn.lifting.transforms import LIFTS, ToComplex
+    from mpsn.lifting import LIFTS, Lift, options_of
 
-    known = own_options(how)
+    own = options_of(how)
     bounds = {"max_dim": max_dim, "max_ring": max_ring}
-    refuse_others(f"--how {how}", known, bounds)
+    refuse_bounds(f"--how {how}", how, **bounds)
     given = dict(_option(option) for option in options)
     if len(given) < len(options):
         raise GraphError(f"Expected each --set once, got {' and '.join(options)!r:.80}.")
@@ -44,30 +43,24 @@ def read_for(
                 f"simplices; --max-dim bounds their dimension."
             )
         return [file], lambda files: [read_complex(path, max_dim=max_dim) for path in files]
-    if how in get_args(Name) and not given:
-        return read_graphs(file), as_lift(how, max_dim, 6 if max_ring is None else max_ring)
-    for name in {"patterns", "landmarks"} & set(known) - set(given):
-        raise GraphError(f"Expected --set {name}=... with --how {how}, got none.")
-    settings = {k: v for k, v in bounds.items() if k in known and (v, k) != (None, "max_ring")}
-    lift = ToComplex(how, **{**settings, **given})
+    for name, option in own.items():
+        if option.default is option.empty and name not in given:
+            raise GraphError(f"Expected --set {name}=... with --how {how}, got none.")
+    settings = {k: v for k, v in bounds.items() if k in own and (v, k) != (None, "max_ring")}
+    lift = Lift(how, **{**settings, **given})
     if LIFTS[how].data == "graph":
-        return (_arrows if how == "directed" else read_graphs)(file), as_lift(lift)
+        return (_arrows if how == "directed" else read_graphs)(file), lift.many
     path = Path(file)
     if not path.is_file():
         raise FileError(f"Expected a file at {path}, found none.")
-    return [path if how == "mesh" else read_array(path)], as_lift(lift)
+    return [path if how == "mesh" else read_array(path)], lift.many
 
 
-def own_options(how: str) -> set[str]:
-    """Return the options of a lift by name; cliques on top of rings are a lift of their own."""
-    from mpsn.lifting.transforms import options_of
-
-    return set(options_of(how)) - ({"max_dim"} if how == "rings" else set())
-
-
-def refuse_others(what: str, known: set[str], bounds: dict[str, int | None]) -> None:
+def refuse_bounds(what: str, how: str, **bounds: int | None) -> None:
     """Refuse bounds that a lift does not have."""
-    others = {name: value for name, value in bounds.items() if name not in known}
+    from mpsn.lifting import options_of
+
+    others = {name: value for name, value in bounds.items() if name not in options_of(how)}
     refuse(what, "it has no such bound; mpsn lift --help lists the lifts", **others)
 
 

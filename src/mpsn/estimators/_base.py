@@ -23,13 +23,14 @@ from mpsn.estimators._features import Encoding, Wanted
 from mpsn.estimators._given import Notes, means_molecule
 from mpsn.estimators._inputs import (
     Prepared,
+    as_complexes,
     check_many,
     chunks,
     growth,
+    lift_of,
     prepare,
     say,
     targets_of,
-    transformed,
     vertex_names,
 )
 from mpsn.estimators._kernel import blend, find_colors
@@ -42,7 +43,7 @@ from mpsn.estimators._targets import Classes, Numbers, Targets, compare
 from mpsn.estimators._tasks import Weights, known
 from mpsn.estimators._threads import SerialBLAS, serially
 from mpsn.estimators._trainer import Member, Split, Trainer, check_settings, outputs
-from mpsn.lifting._named import Lift, as_lift
+from mpsn.lifting import AnyLift
 from mpsn.nn.models import SIN
 from mpsn.training._config import build
 from mpsn.training._device import Precision
@@ -61,7 +62,7 @@ class Simplicial(BaseEstimator):
     def __init__(
         self,
         *,
-        lift: Lift = "cliques",
+        lift: AnyLift = "cliques",
         max_dim: int = 2,
         max_ring: int = 6,
         features: Wanted = "auto",
@@ -188,8 +189,8 @@ class Simplicial(BaseEstimator):
     def _prepare(
         self, graphs: Iterable[object], encoding: Encoding | None = None, **more: Any
     ) -> Prepared:
-        lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
-        return prepare(transformed(graphs, self), self.max_dim, encoding, lift=lift, **more)
+        lift = lift_of(self)
+        return prepare(as_complexes(graphs, lift), self.max_dim, encoding, lift=lift, **more)
 
     def _blend(
         self,
@@ -292,7 +293,7 @@ class Simplicial(BaseEstimator):
             The contributions per simplex, which can be drawn; see :class:`Explanation`.
         """
         check_is_fitted(self, "model_")
-        (graph,) = transformed([graph], self)
+        (graph,) = as_complexes([graph], lift_of(self))
         (K,) = self._prepare([graph], self.features_)[0]
         if (names := vertex_names(graph)) is not None:
             K = K.replace(vertex_labels=names)

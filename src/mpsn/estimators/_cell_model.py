@@ -25,7 +25,15 @@ from mpsn.estimators._ensemble import Ensemble
 from mpsn.estimators._explain import Explanation, explain
 from mpsn.estimators._features import Encoding, Wanted
 from mpsn.estimators._given import Notes, read
-from mpsn.estimators._inputs import check_many, encoded, lift_all, say, transformed, vertex_names
+from mpsn.estimators._inputs import (
+    as_complexes,
+    check_many,
+    encoded,
+    lift_all,
+    lift_of,
+    say,
+    vertex_names,
+)
 from mpsn.estimators._on_cells import Cell, cell_names, find_cell, known, targets_of_cells
 from mpsn.estimators._on_parts import OnParts, is_large, on_cells, with_all
 from mpsn.estimators._oriented import Signs, prepare_oriented
@@ -35,7 +43,7 @@ from mpsn.estimators._targets import Classes, Numbers, Targets, compare
 from mpsn.estimators._tasks import Weights
 from mpsn.estimators._threads import serially
 from mpsn.estimators._trainer import Trainer, check_settings, outputs
-from mpsn.lifting._named import Lift, as_lift
+from mpsn.lifting import AnyLift
 from mpsn.nn.models import CellNet
 from mpsn.training._config import build
 
@@ -46,7 +54,7 @@ class CellModel(BaseEstimator):
     model_: Ensemble
     dim: int
     max_dim: int
-    lift: Lift
+    lift: AnyLift
     max_ring: int
     features: Wanted
     oriented: bool
@@ -139,7 +147,7 @@ class CellModel(BaseEstimator):
 
     def _items(self, K: object) -> list[object]:
         items = [K] if is_one(K) else list(cast("Iterable[object]", K))
-        return list(transformed(items, self))
+        return list(as_complexes(items, lift_of(self)))
 
     def _one(self, K: object) -> list[object]:
         if not is_one(K):
@@ -153,8 +161,7 @@ class CellModel(BaseEstimator):
         encoding: Encoding | None = None,
         signs: Signs | None = None,
     ) -> tuple[ComplexDataset[Any], Encoding, Signs]:
-        lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
-        options: dict[str, Any] = {"wanted": self.features, "notes": notes, "lift": lift}
+        options: dict[str, Any] = {"wanted": self.features, "notes": notes, "lift": lift_of(self)}
         if self.oriented:
             return prepare_oriented(graphs, self.max_dim, encoding, signs, **options)
         data, encoding = encoded(graphs, self.max_dim, encoding, **options)
@@ -164,8 +171,7 @@ class CellModel(BaseEstimator):
 
     def _lifted(self, graphs: Sequence[object]) -> Complex:
         """Return the union of complexes and lifted graphs, without features."""
-        lift = as_lift(self.lift, max(self.max_dim, 1), self.max_ring)
-        return lift_all([read(graph, Notes()) for graph in graphs], lift)
+        return lift_all([read(graph, Notes()) for graph in graphs], lift_of(self))
 
     def _known(
         self, graphs: Sequence[object], union: Complex, given: Sequence[object]

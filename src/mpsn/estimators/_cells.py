@@ -13,7 +13,7 @@ from mpsn.estimators._cell_model import CellModel, is_one
 from mpsn.estimators._features import Wanted
 from mpsn.estimators._targets import Classes, Numbers, Targets
 from mpsn.estimators._tasks import Weights, check_weights, weights_from_words
-from mpsn.lifting._named import Lift
+from mpsn.lifting import AnyLift
 from mpsn.training._device import Precision
 
 
@@ -74,7 +74,7 @@ class CellClassifier(ClassifierMixin, CellModel):
         self,
         *,
         dim: int = 0,
-        lift: Lift = "cliques",
+        lift: AnyLift = "cliques",
         max_dim: int = 2,
         max_ring: int = 6,
         features: Wanted = "auto",
@@ -150,7 +150,7 @@ class CellRegressor(RegressorMixin, CellModel):
         self,
         *,
         dim: int = 0,
-        lift: Lift = "cliques",
+        lift: AnyLift = "cliques",
         max_dim: int = 2,
         max_ring: int = 6,
         features: Wanted = "auto",

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mpsn.complexes._graphs import as_graph
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError
-from mpsn.lifting._named import Lift, as_lift, as_transform
+from mpsn.lifting import AnyLift, Lift
 from mpsn.wl import Palette, Refinement, swl, wl
 
 
@@ -132,7 +132,7 @@ class SWLKernel(_ColorCounts):
         max_dim: int | None = 2,
         adjacencies: Sequence[Kind] = ("boundary", "upper"),
         initial: Literal["dimension", "features"] = "dimension",
-        lift: Lift = "cliques",
+        lift: AnyLift = "cliques",
         max_ring: int = 6,
     ) -> None:
         self.rounds = rounds
@@ -143,15 +143,14 @@ class SWLKernel(_ColorCounts):
         self.max_ring = max_ring
 
     def _refine(self, graphs: list[object], rounds: int | None, palette: Palette) -> Refinement:
-        with_features, sizes = self.initial == "features", (self.max_dim, self.max_ring)
-        if (lift := as_transform(self.lift, *sizes)) is not None:
-            lifted = map(lift, graphs)
-            complexes: Any = list(lifted) if with_features else [K.bare() for K in lifted]
-        elif with_features:
-            complexes = as_lift(self.lift, *sizes)(graphs)
+        lift = Lift.of(self.lift, max_dim=self.max_dim, max_ring=self.max_ring)
+        complexes: Any
+        if self.initial == "features":
+            complexes = lift.many(graphs)
+        elif lift.takes_edges:
+            complexes = lift.many([(g.edge_index, g.num_nodes) for g in map(as_graph, graphs)])
         else:
-            bare = [(graph.edge_index, graph.num_nodes) for graph in map(as_graph, graphs)]
-            complexes = as_lift(self.lift, *sizes)(bare)
+            complexes = [lift(graph).bare() for graph in graphs]
         return swl(
             complexes, self.adjacencies, initial=self.initial, rounds=rounds, palette=palette
         )

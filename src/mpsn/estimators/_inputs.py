@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -21,10 +21,8 @@ from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError, LeftOut
 from mpsn.estimators._features import Encoding, Wanted, attributes, find_encoding, lines
 from mpsn.estimators._given import Notes, Read, drop_lifted, read, tables
-from mpsn.lifting import lift_features
-from mpsn.lifting._named import as_lift, as_transform
+from mpsn.lifting import Lift, lift_features
 
-LiftAll = Callable[..., ComplexDataset[Any]]
 Prepared = tuple[ComplexDataset[Any], Encoding]
 CHUNK = 1000  # graphs that are read, lifted and predicted at a time
 
@@ -35,7 +33,7 @@ def prepare(
     encoding: Encoding | None = None,
     wanted: Wanted = "auto",
     notes: Notes | None = None,
-    lift: LiftAll | None = None,
+    lift: Lift | None = None,
 ) -> Prepared:
     """Read graphs, lift them, and give all cells features; see :func:`encoded`."""
     data, encoding = encoded(graphs, max_dim, encoding, wanted, notes, lift)
@@ -48,7 +46,7 @@ def encoded(
     encoding: Encoding | None = None,
     wanted: Wanted = "auto",
     notes: Notes | None = None,
-    lift: LiftAll | None = None,
+    lift: Lift | None = None,
 ) -> Prepared:
     """Read graphs, lift them, and give cells features of their own; :func:`with_means` adds others.
 
@@ -59,7 +57,7 @@ def encoded(
     """
     notes = Notes() if notes is None else notes
     every = [read(graph, notes) for graph in graphs]
-    union = lift_all(every, lift or as_lift("cliques", max(max_dim, 1)))
+    union = lift_all(every, lift or Lift("cliques", max_dim=max(max_dim, 1)))
     host = union.to("cpu")
     if above := sum(host.counts[max(max_dim, 1) + 1 :]):
         notes["cells of higher dimension", f"max_dim is {max_dim}"] += above
@@ -115,10 +113,12 @@ def check_many(graphs: object) -> None:
         )
 
 
-def lift_all(every: Sequence[Read], lift: LiftAll) -> Complex:
+def lift_all(every: Sequence[Read], lift: Lift) -> Complex:
     """Return the union of complexes; all graphs among them are lifted together."""
     flat = [g.graph for g in every if isinstance(g.graph, Graph)]
-    lifted: ComplexDataset[Complex] = lift([(graph.edge_index, graph.num_nodes) for graph in flat])
+    lifted: ComplexDataset[Complex] = lift.many(
+        [(graph.edge_index, graph.num_nodes) for graph in flat]
+    )
     for graph, n in zip(flat, lifted.union.ptr(0).diff().tolist(), strict=True):
         if n != graph.num_nodes:
             raise GraphError(
@@ -164,9 +164,13 @@ def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
     return np.array(found).squeeze(1) if found and len(found[0]) == 1 else np.array(found)
 
 
-def transformed(graphs: Iterable[object], settings: Any) -> Iterable[object]:
-    """Return complexes, where the lift of an estimator takes other data than graphs."""
-    lift = as_transform(settings.lift, max(settings.max_dim, 1), settings.max_ring)
-    if lift is None:
+def lift_of(settings: Any) -> Lift:
+    """Return the lift of an estimator."""
+    return Lift.of(settings.lift, max_dim=max(settings.max_dim, 1), max_ring=settings.max_ring)
+
+
+def as_complexes(graphs: Iterable[object], lift: Lift) -> Iterable[object]:
+    """Return complexes, where a lift takes other data than the edges of graphs."""
+    if lift.takes_edges:
         return graphs
     return [graph if isinstance(graph, Complex) else lift(graph) for graph in graphs]

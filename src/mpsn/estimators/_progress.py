@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mpsn.errors import FileError
+from mpsn.lifting import Lift
 from mpsn.training._checkpoint import ModelFile, damaged, read_model, write_model
 from mpsn.training._distributed import agree, rank
 from mpsn.training._loop import EarlyStopping
@@ -105,7 +106,8 @@ class Progress:
 def fit_key(settings: dict[str, Any], data: Iterable[Tensor]) -> str:
     """Return what differs when data, or settings that matter for the result, do."""
     settings = {**settings, "verbose": 0, "device": 0}
-    if callable(lift := settings.get("lift")):  # its address differs between processes
+    lift = settings.get("lift")
+    if callable(lift) and not isinstance(lift, Lift):  # its address differs between processes
         settings["lift"] = getattr(lift, "__qualname__", type(lift).__qualname__)
     found = hashlib.sha256(repr(sorted(settings.items())).encode())
     for part in data:

@@ -20,7 +20,7 @@ from mpsn.estimators._tasks import (
     check_weights,
     weights_from_words,
 )
-from mpsn.lifting._named import Lift
+from mpsn.lifting import AnyLift
 from mpsn.training._device import Precision
 
 
@@ -42,9 +42,9 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         lift: The cells: ``"cliques"``; ``"rings"``, chordless cycles as 2-cells;
             ``"cliques+rings"``, with cliques of four and more vertices on top; ``"cubes"``; a
             function that takes a graph, as a pair of ``edge_index`` and ``num_nodes``, to a complex
-            with the same vertices and at least the same edges; or another lift by name or as a
-            :class:`mpsn.lifting.ToComplex`, to which graphs, points, ... are passed as they are,
-            and of which all features are used.
+            with the same vertices and at least the same edges; or another name or
+            :class:`mpsn.Lift`. Lifts of more than the edges of a graph are passed graphs, points,
+            ... as they are, and all features of their complexes are used.
         max_dim: Largest dimension of a cell; 2 for triangles and rings.
         max_ring: Largest number of vertices of a ring.
         features: Which features to use. ``"auto"`` for all that vertices, edges and simplices have,
@@ -94,7 +94,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     def __init__(
         self,
         *,
-        lift: Lift = "cliques",
+        lift: AnyLift = "cliques",
         max_dim: int = 2,
         max_ring: int = 6,
         features: Wanted = "auto",

@@ -24,7 +24,7 @@ from mpsn.experiments._baselines.gsn import substructures
 from mpsn.experiments._brec_table import CATEGORIES, figures, measured, table
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
 from mpsn.experiments._sr import embed, relabel, untrained
-from mpsn.lifting._named import Name, as_lift
+from mpsn.lifting import Lift
 from mpsn.nn.models import CIN, GIN, Model
 from mpsn.training._config import ConfigError, Network
 from mpsn.wl import Refinement, kfwl, swl, wl
@@ -39,7 +39,7 @@ class BRECConfig:
     test: Literal["wl", "2-fwl", "swl", "gsn"] = "swl"
     """The test; SWL is that of the lift's complexes, and GSN is WL with the numbers of their cells
     at each vertex as initial colors."""
-    lift: Name = "cliques"
+    lift: Literal["cliques", "rings", "cliques+rings", "cubes"] = "cliques"
     """How graphs become complexes."""
     max_dim: int | None = None
     """Largest dimension of cliques. Defaults to all cliques."""
@@ -88,9 +88,9 @@ class BRECConfig:
     def lifted(self, graphs: Sequence[object], category: str) -> ComplexDataset[Any]:
         """Lift graphs of a category."""
         if category in self.alone:
-            return as_lift("cliques", 1)(graphs)
+            return Lift("cliques", max_dim=1).many(graphs)
         max_ring = self.short_ring if category in self.short else self.max_ring
-        return as_lift(self.lift, self.max_dim, max_ring)(graphs)
+        return Lift.of(self.lift, max_dim=self.max_dim, max_ring=max_ring).many(graphs)
 
 
 def jobs(row: str, config: BRECConfig, seeds: tuple[int, ...]) -> list[Job]:

@@ -20,7 +20,7 @@ from mpsn.experiments._experiment import Experiment, Job
 from mpsn.experiments._graph_data import PARTS, GraphData
 from mpsn.experiments._graph_level import GraphLevelConfig, jobs, measured, steps, work
 from mpsn.experiments._graph_table import figures, table
-from mpsn.lifting._named import as_lift
+from mpsn.lifting import Lift
 
 LENGTHS = (3, 4, 5, 6)
 NAMES = (*(f"{n}-cycles" for n in LENGTHS), "chordal 4-cycles")
@@ -73,7 +73,7 @@ def read(lift: Literal["cliques", "rings"], folder: Path | None) -> GraphData:
     y = torch.tensor([counts(nx.Graph(g.edge_index.T.tolist())) for g in graphs]).float()
     inner = y[part == 0]
     y = (y - inner.mean(0)) / inner.std(0)
-    union = as_lift(lift, 2, max(LENGTHS))(graphs).union
+    union = Lift.of(lift, max_dim=2, max_ring=max(LENGTHS)).many(graphs).union
     size = union.incidence(2).offsets.diff()[:, None]
     x = [torch.zeros(n, 1, dtype=torch.int64) for n in union.counts[:2]]
     return GraphData(ComplexDataset(union.replace(x=[*x, size])), y, part)

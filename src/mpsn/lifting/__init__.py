@@ -1,6 +1,7 @@
 """Lift graphs, points, meshes, relations and images to complexes; features of vertices to cells."""
 
 from mpsn.lifting._coordinates import laplacian_coordinates
+from mpsn.lifting._lift import LIFTS, AnyLift, Lift, options_of
 from mpsn.lifting.alpha import alpha_complex, cech_complex, witness_complex
 from mpsn.lifting.clique import clique_complex, clique_complexes
 from mpsn.lifting.cube import cube_complex, cube_complexes
@@ -18,10 +19,11 @@ from mpsn.lifting.motif import motif_complex
 from mpsn.lifting.relations import dowker_complex, from_groups, hypergraph_complex
 from mpsn.lifting.ring import ring_complex, ring_complexes
 from mpsn.lifting.rips import rips_complex
-from mpsn.lifting.transforms import ToComplex
 
 __all__ = [
-    "ToComplex",
+    "LIFTS",
+    "AnyLift",
+    "Lift",
     "alpha_complex",
     "cech_complex",
     "clique_complex",
@@ -40,6 +42,7 @@ __all__ = [
     "motif_complex",
     "nearest_neighbor_complex",
     "neighborhood_complex",
+    "options_of",
     "path_complex",
     "ring_complex",
     "ring_complexes",

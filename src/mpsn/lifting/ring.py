@@ -33,7 +33,7 @@ CANDIDATE_BYTES = 32  # peak memory of the join on the GPU, per vertex of a cand
 
 def ring_complex(
     graph: object,
-    max_ring: int,
+    max_ring: int = 6,
     max_dim: int | None = 2,
     *,
     features: Features = None,
@@ -52,7 +52,7 @@ def ring_complex(
 
     Args:
         graph: A graph of any kind that :func:`mpsn.clique_complex` accepts.
-        max_ring: Largest number of vertices of a ring, at least 3.
+        max_ring: Largest number of vertices of a ring, at least 3. Defaults to 6.
         max_dim: Largest dimension of a cell; None for all cliques. Defaults to 2.
         features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
@@ -69,7 +69,7 @@ def ring_complex(
 
 def ring_complexes(
     graphs: Sequence[object],
-    max_ring: int,
+    max_ring: int = 6,
     max_dim: int | None = 2,
     *,
     features: Features = None,

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from mpsn.complexes._operators import Kind
 from mpsn.errors import ColoringError, TooLargeError, did_you_mean
-from mpsn.lifting import ring_complexes
-from mpsn.lifting._named import Name, as_lift
+from mpsn.lifting import Lift, ring_complexes
 from mpsn.wl._inputs import bare, read
 from mpsn.wl._isomorphism import isomorphic, isomorphism_classes, partition
 from mpsn.wl._refinement import Refinement
@@ -24,10 +23,12 @@ T = TypeVar("T")
 
 
 def _swl(
-    lift: Name = "cliques", adjacencies: Sequence[Kind] = ("boundary", "upper"), marks: int = 0
+    lift: str = "cliques", adjacencies: Sequence[Kind] = ("boundary", "upper"), marks: int = 0
 ) -> Test:
     return lambda graphs, max_dim, max_ring: swl(
-        as_lift(lift, max_dim, max_ring)(bare(graphs)), adjacencies, marks=marks
+        Lift.of(lift, max_dim=max_dim, max_ring=max_ring).many(bare(graphs)),
+        adjacencies,
+        marks=marks,
     )
 
 
