@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from mpsn._rows.rows import ranges
+from mpsn._rows.rows import ends, ranges
 from mpsn.wl import _segments_cpu as segments_cpu
 
 
@@ -20,17 +19,16 @@ class Multisets(NamedTuple):
 
 
 class Distinct(NamedTuple):
-    """The signatures of receivers: ``ids`` says which each has; ``which`` lists one per group."""
+    """The signatures of receivers: ``ids`` says which each has; ``first`` has each first."""
 
     ids: Tensor
+    first: Tensor
     own: Tensor
     multisets: Sequence[Multisets]
-    which: Tensor
 
-    @property
     def keys(self) -> list[bytes]:
-        """The whole signatures as bytes."""
-        return signature_keys(self.own, self.multisets, self.which)
+        """Return the whole signatures as bytes."""
+        return signature_keys(self.own, self.multisets, self.first)
 
 
 class Groups(NamedTuple):
@@ -131,7 +129,7 @@ def _trim(multisets: Sequence[Multisets], which: Tensor) -> list[Multisets]:
     kept = []
     for ptr, codes in multisets:
         sizes = ptr.diff()[which]
-        kept.append(Multisets(pad(sizes.cumsum(0), (1, 0)), codes[ranges(ptr[which], sizes)[1]]))
+        kept.append(Multisets(ends(sizes), codes[ranges(ptr[which], sizes)[1]]))
     return kept
 
 
@@ -139,9 +137,9 @@ def distinct(own: Tensor, multisets: Sequence[Multisets], trim: bool = False) ->
     """Find the distinct signatures; with ``trim``, forget all others."""
     ids, first = group(own, multisets)
     if not trim:
-        return Distinct(ids, own, multisets, first)
+        return Distinct(ids, first, own, multisets)
     everyone = torch.arange(len(first), device=own.device)
-    return Distinct(ids, own[first], _trim(multisets, first), everyone)
+    return Distinct(ids, everyone, own[first], _trim(multisets, first))
 
 
 def merge(parts: Sequence[Distinct]) -> Distinct:
@@ -152,7 +150,7 @@ def merge(parts: Sequence[Distinct]) -> Distinct:
     for same in zip(*(part.multisets for part in parts), strict=True):
         sizes = torch.cat([ptr.diff() for ptr, _ in same])
         codes = torch.cat([codes for _, codes in same])
-        multisets.append(Multisets(pad(sizes.cumsum(0), (1, 0)), codes))
+        multisets.append(Multisets(ends(sizes), codes))
     found = distinct(torch.cat([part.own for part in parts]), multisets)
     renamed = torch.split(found.ids, [len(part.own) for part in parts])
     ids = [names[part.ids] for names, part in zip(renamed, parts, strict=True)]

@@ -209,12 +209,12 @@ def _verdict(test: str, graphs: list[object], max_dim: int | None, max_ring: int
         result = TESTS[test](graphs, max_dim, max_ring)
     except TooLargeError as error:
         return Verdict(test, None, note=str(error))
-    for turn in range(result.rounds + 1):
+    for round in range(result.rounds + 1):
         for k in range(len(result.ptr)):
-            one, two = result.classes(turn, k).tolist()
+            one, two = result.classes(round, k).tolist()
             if one != two:
                 tuples = test[0].isdigit() or test.startswith("marked")
-                return Verdict(test, True, turn, None if tuples else k)
+                return Verdict(test, True, round, None if tuples else k)
     return Verdict(test, False)
 
 

@@ -1,21 +1,20 @@
 """Marked refinement: a copy of the complex for each of its vertices, with that vertex marked."""
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache
 
 import torch
-from torch import Tensor
-from torch.nn.functional import pad
 
 from mpsn._rows.memory import available_memory
-from mpsn._rows.rows import ranges
-from mpsn.complexes.complex import Complex
+from mpsn._rows.rows import ends, ranges
+from mpsn.complexes import Complex, ComplexDataset
+from mpsn.complexes._operators import Kind
 from mpsn.errors import TooLargeError
-from mpsn.wl._grouping import Multisets, distinct
+from mpsn.wl._grouping import Multisets, distinct, merge
 from mpsn.wl._inputs import Initial
 from mpsn.wl._palette import Palette
-from mpsn.wl._refinement import Colors, Painter, Refinement, refine
-from mpsn.wl.relations import Relation, narrow
+from mpsn.wl._refinement import Coloring, Colors, Painter, Refinement, Relation, refine
+from mpsn.wl.relations import relations_of
 
 ENTRIES = 1 << 24  # of all relations, refined at a time
 BYTES = 48  # per cell of a copy: old and new colors, and what numbers them
@@ -23,7 +22,7 @@ BYTES = 48  # per cell of a copy: old and new colors, and what numbers them
 
 def refine_marked(
     union: Complex,
-    relations: Sequence[Sequence[Relation]],
+    adjacencies: Sequence[Kind],
     initial: Sequence[Initial],
     rounds: int | None,
     palette: Palette | None,
@@ -33,101 +32,83 @@ def refine_marked(
 
     Args:
         union: The complexes.
-        relations: The relations of each level.
+        adjacencies: Names of the adjacencies.
         initial: Initial colors of each level.
         rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
         palette: Palette to take colors from and add them to.
         entries: How many entries of relations to make at a time.
     """
-    copies = _Copies(union, relations, entries)
-    parts = [partial(copies.signatures, i) for i in range(len(copies.parts))]
-    offsets = [union.ptr(0)]
-    return refine("swl", copies.mark(initial), parts, offsets, rounds, palette, copies.histograms)
+    copies = _Copies(union, adjacencies, entries)
+    start, ptr = copies.mark(initial), [union.ptr(0)]
+    return refine("swl", start, copies.step, ptr, rounds, palette, copies.histograms)
 
 
 class _Copies:
     """The marked copies, one per vertex, in the order of the vertices.
 
-    Only their colors are stored. Relations are those of the union, shifted, and made for a part of
-    the copies at a time; with one part they are kept.
+    Only their colors are stored. Relations are made for a part of the copies at a time; with one
+    part they are kept.
     """
 
-    def __init__(
-        self, union: Complex, relations: Sequence[Sequence[Relation]], entries: int
-    ) -> None:
-        self.relations, self.owner = relations, union.batch(0)  # (copies,)
-        self.starts = [union.ptr(k) for k in range(len(relations))]
-        counts = [ptr.diff()[self.owner] for ptr in self.starts]
-        self.ptr = [pad(n.cumsum(0), (1, 0)) for n in counts]  # where the cells of copies start
-        need, limit = BYTES * sum(int(ptr[-1]) for ptr in self.ptr), available_memory(union.device)
+    def __init__(self, union: Complex, adjacencies: Sequence[Kind], entries: int) -> None:
+        self.dataset, self.adjacencies, self.dim = ComplexDataset(union), adjacencies, union.dim
+        owner, relations = union.batch(0), relations_of(union, adjacencies, union.dim)
+        offsets = [union.ptr(k) for k in range(len(relations))]
+        counts = torch.stack([ptr.diff()[owner] for ptr in offsets])  # (levels, copies)
+        need, limit = BYTES * int(counts.sum()), available_memory(union.device)
         if need > limit:
             raise TooLargeError(
                 f"Expected marked copies of at most {limit / 2**30:.3g} GiB, got "
-                f"{len(self.owner)} copies, which need {need / 2**30:.3g} GiB; use fewer or "
+                f"{len(owner)} copies, which need {need / 2**30:.3g} GiB; use fewer or "
                 f"smaller complexes."
             )
-        load = torch.stack(counts).sum(0)
-        for ptr, level in zip(self.starts, relations, strict=True):
+        load = counts.sum(0)
+        for ptr, level in zip(offsets, relations, strict=True):
             for relation in level:
-                load = load + relation.ptr[ptr].diff()[self.owner]
+                load = load + relation.ptr[ptr].diff()[owner]
         part = (load.cumsum(0) - load) // entries
-        ends = torch.unique_consecutive(part, return_counts=True)[1].cumsum(0).tolist() or [0]
-        self.parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
-        self._shifted = lru_cache(maxsize=1)(self._shift)
+        sizes = torch.unique_consecutive(part, return_counts=True)[1].tolist() or [0]
+        self.originals = torch.split(owner, sizes)  # the complexes that are copied, by part
+        self.counts = torch.split(counts, sizes, dim=1)
+        self.relations = lru_cache(maxsize=1)(self._relations)
+
+    def _relations(self, part: int) -> list[list[Relation]]:
+        copies = self.dataset.batch(self.originals[part])
+        return relations_of(copies, self.adjacencies, self.dim)
 
     def mark(self, initial: Sequence[Initial]) -> list[Initial]:
         """Return the initial colors of the copies: those of the union, and the marks."""
-        out = []
-        for (ids, keys), ptr, starts in zip(initial, self.ptr, self.starts, strict=True):
-            copy, cell = ranges(starts[self.owner], ptr.diff())
-            out.append(Initial(ids[cell], keys))
-            if len(out) == 1:
+        union, owner = self.dataset.union, torch.cat(self.originals)
+        marked = []
+        for k, (ids, keys) in enumerate(initial):
+            copy, cell = ranges(union.ptr(k)[owner], union.ptr(k).diff()[owner])
+            marked.append(Initial(ids[cell], keys))
+            if k == 0:
                 pairs, ids = torch.unique(2 * ids[cell] + (cell == copy), return_inverse=True)
-                out = [Initial(ids, [(keys[pair // 2], pair % 2) for pair in pairs.tolist()])]
-        return out
+                marked = [Initial(ids, [(keys[pair // 2], pair % 2) for pair in pairs.tolist()])]
+        return marked
 
-    def signatures(
-        self, i: int, now: Colors, painter: Painter
-    ) -> Iterator[tuple[Tensor, list[Multisets]]]:
-        """Yield the signatures of part i, level by level."""
-        for k, level in enumerate(self._shifted(i)):
-            yield self._cells(i, k, now), [relation.gather(k, now, painter) for relation in level]
+    def split(self, colors: Colors) -> list[Colors]:
+        """Return the colors of the copies of each part."""
+        sizes = torch.stack([counts.sum(1) for counts in self.counts], dim=1).tolist()
+        return list(zip(*map(torch.split, colors, sizes), strict=True))
 
-    def _cells(self, i: int, k: int, now: Colors) -> Tensor:
-        copies, ptr = self.parts[i], self.ptr[k]
-        return now[k][ptr[copies.start] : ptr[copies.stop]]
+    def step(self, colors: Colors, painter: Painter) -> list[Coloring]:
+        """Return the next colors of all copies."""
+        signatures = []
+        for part, own in enumerate(self.split(colors)):
+            levels = []
+            for k, relations in enumerate(self.relations(part)):
+                multisets = [painter.gather(relation, own) for relation in relations]
+                levels.append(distinct(own[k], multisets, trim=len(self.counts) > 1))
+            signatures.append(levels)
+        parts_of_levels = enumerate(zip(*signatures, strict=True))
+        return [painter.paint(k, merge(parts)) for k, parts in parts_of_levels]
 
-    def _shift(self, i: int) -> list[list[Relation]]:
-        """Make the relations of a part, between all copies."""
-        copies, out = self.parts[i], []
-        owner = self.owner[copies]
-        shifts = [
-            ptr[:-1][copies] - starts[owner]
-            for ptr, starts in zip(self.ptr, self.starts, strict=True)
-        ]
-        for k, level in enumerate(self.relations):
-            first, stop = self.starts[k][owner], self.starts[k][owner + 1]
-            cell, relations = ranges(first, stop - first)[1], []
-            for ptr, columns in level:
-                copy, entry = ranges(ptr[first], ptr[stop] - ptr[first])
-                moved = [
-                    (step, narrow(index[entry] + shifts[k + step][copy])) for step, index in columns
-                ]
-                ends = pad(ptr.diff()[cell].cumsum(0), (1, 0))
-                relations.append(Relation(ends, tuple(moved)))
-            out.append(relations)
-        return out
-
-    def histograms(self, now: Colors, painter: Painter) -> Colors:
+    def histograms(self, colors: Colors, painter: Painter) -> Colors:
         """Return one color per copy: copies share it if they have equal histograms."""
-        found = []
-        for i, copies in enumerate(self.parts):
-            multisets = [
-                Multisets(
-                    ptr[copies.start : copies.stop + 1] - ptr[copies.start],
-                    self._cells(i, k, now).clone(),
-                )
-                for k, ptr in enumerate(self.ptr)
-            ]
-            found.append(distinct(torch.zeros_like(self.owner[copies]), multisets, trim=True))
-        return (painter.paint(-2, found)[0],)
+        signatures = []
+        for counts, own in zip(self.counts, self.split(colors), strict=True):
+            multisets = [Multisets(ends(n), c.clone()) for n, c in zip(counts, own, strict=True)]
+            signatures.append(distinct(torch.zeros_like(counts[0]), multisets, trim=True))
+        return (painter.paint(-2, merge(signatures)).colors,)

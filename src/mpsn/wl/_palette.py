@@ -110,9 +110,9 @@ class Palette:
                     f"colors of different tests or initial color types cannot be compared."
                 )
 
-    def name(self, turn: int, level: int, keys: Sequence[Hashable]) -> Tensor:
+    def name(self, round: int, level: int, keys: Sequence[Hashable]) -> Tensor:
         """Return the colors of signatures seen in one round on one level, (len(keys),) int64."""
-        table = self._tables.setdefault((turn, level), {})
+        table = self._tables.setdefault((round, level), {})
         for key in keys:
             if key not in table:
                 table[key] = self._used

@@ -1,9 +1,11 @@
 """Color refinement to a stable coloring, for any test, and its result."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,13 +13,13 @@ from torch import Tensor
 
 from mpsn._rows.memory import available_memory
 from mpsn.errors import ColoringError, TooLargeError
-from mpsn.wl._grouping import Distinct, Multisets, distinct, group, merge
+from mpsn.wl._grouping import Distinct, Multisets, distinct, group
 from mpsn.wl._inputs import Initial
 from mpsn.wl._palette import Palette
 
-Colors = tuple[Tensor, ...]
+Colors = tuple[Tensor, ...]  # per level
 Histogram = tuple[dict[int, int], ...]
-Signatures = Callable[[Colors, "Painter"], Iterable[tuple[Tensor, Sequence[Multisets]]]]
+Step = Callable[[Colors, "Painter"], "list[Coloring]"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,34 +66,34 @@ class Refinement:
         """
         return self.histograms_at(self.rounds)
 
-    def histograms_at(self, turn: int) -> list[Histogram]:
-        """Return the histograms after round ``turn``."""
-        out: list[list[dict[int, int]]] = [[] for _ in range(self.num_complexes)]
-        for ptr, colors in zip(self.ptr, self.colors[turn], strict=True):
-            starts, values = ptr.tolist(), colors.tolist()
-            for histogram, start, stop in zip(out, starts, starts[1:], strict=False):
+    def histograms_at(self, round: int) -> list[Histogram]:
+        """Return the histograms after a round."""
+        histograms: list[list[dict[int, int]]] = [[] for _ in range(self.num_complexes)]
+        for ptr, colors in zip(self.ptr, self.colors[round], strict=True):
+            values = colors.tolist()
+            for histogram, (start, stop) in zip(histograms, pairwise(ptr.tolist()), strict=True):
                 if start < stop:
                     histogram.append(dict(sorted(Counter(values[start:stop]).items())))
-        return [tuple(histogram) for histogram in out]
+        return [tuple(histogram) for histogram in histograms]
 
-    def partition(self, k: int = 0, turn: int = -1) -> list[Tensor]:
-        """Return the positions of the k-cells of each color after round ``turn``."""
-        ordered, order = self.colors[turn][k].sort(stable=True)
+    def partition(self, k: int = 0, round: int = -1) -> list[Tensor]:
+        """Return the positions of the k-cells of each color after a round."""
+        ordered, order = self.colors[round][k].sort(stable=True)
         sizes = torch.unique_consecutive(ordered, return_counts=True)[1]
         return list(torch.split(order, sizes.tolist()))
 
-    def num_colors(self, turn: int = -1) -> tuple[int, ...]:
-        """Return the number of colors per dimension after round ``turn``."""
-        return tuple(len(torch.unique(colors)) for colors in self.colors[turn])
+    def num_colors(self, round: int = -1) -> tuple[int, ...]:
+        """Return the number of colors per dimension after a round."""
+        return tuple(len(torch.unique(colors)) for colors in self.colors[round])
 
-    def classes(self, turn: int = -1, k: int | None = None) -> Tensor:
+    def classes(self, round: int = -1, k: int | None = None) -> Tensor:
         """Number the complexes so that those with equal histograms share a number.
 
         Args:
-            turn: The round. Defaults to the last.
+            round: The round. Defaults to the last.
             k: The dimension. Defaults to all of them.
         """
-        colors = self.colors[turn]
+        colors = self.colors[round]
         levels = range(len(colors)) if k is None else [k]
         own = torch.zeros(self.num_complexes, dtype=torch.int64, device=self.ptr[0].device)
         return group(own, [Multisets(self.ptr[k], colors[k].clone()) for k in levels]).ids
@@ -103,11 +105,33 @@ class Refinement:
         )
 
 
+class Relation(NamedTuple):
+    """The senders of each receiver: entries ``ptr[i]:ptr[i + 1]``, each one or more cells.
+
+    ``columns`` holds (level, index) pairs: for each entry, one of its cells on that level.
+    """
+
+    ptr: Tensor
+    columns: tuple[tuple[int, Tensor], ...]
+
+
+class Coloring(NamedTuple):
+    """The colors of the receivers on a level, and the number of different ones."""
+
+    colors: Tensor
+    number: int
+
+
 class Painter:
     """Assign colors to groups: from a palette, or new ones from 0 up."""
 
     def __init__(self, palette: Palette | None) -> None:
-        self.palette, self.turn, self.used = palette, 0, 0 if palette is None else len(palette)
+        self.palette, self.round, self.used = palette, 0, 0 if palette is None else len(palette)
+
+    def gather(self, relation: Relation, colors: Colors) -> Multisets:
+        """Collect the colors that each receiver receives."""
+        columns = [colors[k].index_select(0, i) for k, i in relation.columns if len(i)]
+        return Multisets(relation.ptr, self.pack(columns) if columns else relation.ptr[:0])
 
     def pack(self, columns: Sequence[Tensor]) -> Tensor:
         """Encode pairs or triples of colors as single integers, one to one.
@@ -122,34 +146,44 @@ class Painter:
         width = 62 // max(2, len(columns))
         if len(columns) > 2 and (self.palette is not None or self.used > 1 << width):
             pairs, ids = torch.unique(self.pack(columns[:-1]), return_inverse=True)
-            named = self.name(-1, ids, len(pairs), pairs.tolist)[0]
-            return self.pack([named, columns[-1]])
+            pair_colors = self.name(-1, ids, len(pairs), pairs.tolist).colors
+            return self.pack([pair_colors, columns[-1]])
         code = columns[0]
         for column in columns[1:]:
             code = (code << width) | column
         return code
 
-    def paint(self, level: int, parts: Sequence[Distinct]) -> tuple[Tensor, int]:
-        """Return the colors of receivers, grouped in parts, and the number of groups."""
-        found = merge(parts)
-        return self.name(level, found.ids, len(found.which), lambda: found.keys)
+    def paint(self, level: int, signatures: Distinct) -> Coloring:
+        """Return the colors of receivers by their signatures."""
+        return self.name(level, signatures.ids, len(signatures.first), signatures.keys)
 
     def name(
-        self, level: int, ids: Tensor, count: int, keys: Callable[[], Sequence[Hashable]]
-    ) -> tuple[Tensor, int]:
+        self, level: int, ids: Tensor, number: int, keys: Callable[[], Sequence[Hashable]]
+    ) -> Coloring:
         """Turn group numbers into colors."""
         if self.palette is None:
-            self.used += count
-            return ids + (self.used - count), count
-        colors = self.palette.name(self.turn, level, keys()).to(ids.device)[ids]
+            self.used += number
+            return Coloring(ids + (self.used - number), number)
+        colors = self.palette.name(self.round, level, keys()).to(ids.device)[ids]
         self.used = len(self.palette)
-        return colors, count
+        return Coloring(colors, number)
+
+
+def step_by_relations(
+    levels: Sequence[Sequence[Relation]], colors: Colors, painter: Painter
+) -> list[Coloring]:
+    """Return the next colors of receivers on several levels, each with relations of its own."""
+    colorings = []
+    for k, relations in enumerate(levels):
+        multisets = [painter.gather(relation, colors) for relation in relations]
+        colorings.append(painter.paint(k, distinct(colors[k], multisets)))
+    return colorings
 
 
 def refine(
     test: str,
     initial: Sequence[Initial],
-    signatures: Sequence[Signatures],
+    step: Step,
     ptr: Sequence[Tensor],
     rounds: int | None,
     palette: Palette | None,
@@ -160,9 +194,7 @@ def refine(
     Args:
         test: Name of the test.
         initial: Initial colors of every level.
-        signatures: Maps the colors of all levels and the painter to the own colors of the receivers
-            on each level and their multisets. All levels are updated at once. To save memory there
-            may be several such functions, each for a part of the receivers, in order.
+        step: Computes the next colors of all levels from the current ones.
         ptr: Where the receivers of each complex start, per level.
         rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
         palette: Palette to take colors from and add them to.
@@ -174,33 +206,21 @@ def refine(
             f"Expected rounds >= 0 as an integer, or None to run until stable, got {rounds!r:.40}."
         )
     painter, limit = Painter(palette), available_memory(ptr[0].device)
-    now = [
-        painter.name(k, ids, len(keys), lambda k=k: initial[k].keys)  # type: ignore[misc]
+    colorings = [
+        painter.name(k, ids, len(keys), partial(list, keys))
         for k, (ids, keys) in enumerate(initial)
     ]
-    last = tuple(c for c, _ in now)
-    colors, stable = [last if summary is None else summary(last, painter)], False
-    while painter.turn < rounds if rounds is not None else not stable:
-        painter.turn += 1
-        if 8 * painter.turn * sum(len(c) for c in colors[0]) > limit:
+    colors, numbers = zip(*colorings, strict=True)
+    history, stable = [colors if summary is None else summary(colors, painter)], False
+    while painter.round < rounds if rounds is not None else not stable:
+        painter.round += 1
+        if 8 * painter.round * sum(len(kept) for kept in history[0]) > limit:
             raise TooLargeError(
-                f"Expected colors of at most {limit / 2**30:.3g} GiB, got {painter.turn} rounds on "
-                f"{tuple(len(c) for c in colors[0])} cells; set rounds to stop earlier."
+                f"Expected colors of at most {limit / 2**30:.3g} GiB, got {painter.round} rounds "
+                f"on {tuple(len(kept) for kept in history[0])} cells; set rounds to stop earlier."
             )
-        before = now
-        levels: Iterable[Sequence[Distinct]]
-        if len(signatures) == 1:
-            levels = ([distinct(*level)] for level in signatures[0](last, painter))
-        else:
-            levels = zip(
-                *(
-                    [distinct(*level, trim=True) for level in part(last, painter)]
-                    for part in signatures
-                ),
-                strict=True,
-            )
-        now = [painter.paint(k, level) for k, level in enumerate(levels)]
-        last = tuple(c for c, _ in now)
-        colors.append(last if summary is None else summary(last, painter))
-        stable = all(m == n for (_, m), (_, n) in zip(before, now, strict=True))
-    return Refinement(test, tuple(colors), tuple(ptr), stable, palette)
+        before = numbers
+        colors, numbers = zip(*step(colors, painter), strict=True)
+        history.append(colors if summary is None else summary(colors, painter))
+        stable = numbers == before
+    return Refinement(test, tuple(history), tuple(ptr), stable, palette)

@@ -4,22 +4,33 @@ The two are one step apart: (k+1)-WL is as powerful as k-FWL, so 3-WL = 2-FWL, a
 powerful than WL on vertices.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from mpsn._rows.memory import available_memory
+from mpsn._rows.rows import Rows, ends, ranges
 from mpsn.complexes._graphs import CleanGraphs
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl._grouping import Multisets, distinct
 from mpsn.wl._inputs import Initial, read
 from mpsn.wl._palette import Palette
-from mpsn.wl._refinement import Colors, Painter, Refinement, Signatures, refine
-from mpsn.wl.relations import Relation, narrow
+from mpsn.wl._refinement import (
+    Coloring,
+    Colors,
+    Painter,
+    Refinement,
+    Relation,
+    Step,
+    refine,
+    step_by_relations,
+)
+from mpsn.wl.relations import narrow
 
 
 def kwl(
@@ -85,16 +96,21 @@ def kfwl(
 class _Tuples(NamedTuple):
     """All k-tuples of vertices of each graph, in lexicographic order, graph by graph.
 
-    ``ptr``: where the tuples of each graph start. Of each tuple: ``owner``, its graph; ``size``,
-    the number of vertices of that graph; ``local``, its position among the tuples of that graph;
-    ``digits``, its vertices.
+    Of each tuple: ``graph``, the ``size`` of that graph, and ``vertices``, a tensor for each place.
     """
 
-    ptr: Tensor
-    owner: Tensor
+    graph: Tensor
     size: Tensor
-    local: Tensor
-    digits: list[Tensor]
+    vertices: list[Tensor]
+
+    def stride(self, place: int) -> Tensor:
+        """Return how far apart tuples are whose vertices at a place are consecutive."""
+        return self.size ** (len(self.vertices) - 1 - place)
+
+    def with_zero(self, place: int) -> Tensor:
+        """Return the position of each tuple with vertex 0 at a place."""
+        position = torch.arange(len(self.graph), device=self.graph.device)
+        return position - self.vertices[place] * self.stride(place)
 
 
 def _run(
@@ -124,76 +140,71 @@ def _run(
         )
     if palette is not None:
         palette.adopt(test, {})
-    ptr = pad((sizes**k).cumsum(0), (1, 0))
-    owner = torch.repeat_interleave(sizes**k)
-    local, size = torch.arange(len(owner), device=ptr.device) - ptr[owner], sizes[owner]
-    digits = [local // size ** (k - 1 - j) % size for j in range(k)]
-    tuples = _Tuples(ptr, owner, size, local, digits)
+    graph, position = ranges(torch.zeros_like(sizes), sizes**k)  # of each tuple, in its graph
+    size = sizes[graph]
+    vertices = [position // size ** (k - 1 - place) % size for place in range(k)]
+    tuples = _Tuples(graph, size, vertices)
     initial = _isomorphism_types(clean, tuples)
-    signatures = (_folklore if folklore else _oblivious)(tuples)
-    return refine(test, [initial], [signatures], [ptr], rounds, palette)
+    step = (_folklore if folklore else _oblivious)(tuples)
+    ptr = ends(sizes**k)
+    return refine(test, [initial], step, [ptr], rounds, palette)
 
 
 def _isomorphism_types(clean: CleanGraphs, tuples: _Tuples) -> Initial:
     """Color tuples by which of their vertices are equal, and which adjacent."""
     sizes = clean.ptr.diff()
-    starts = pad((sizes**2).cumsum(0), (1, 0))
-    pairs = torch.zeros(int(starts[-1]), dtype=torch.int64, device=starts.device)
+    first = ends(sizes**2)  # position of the first pair of each graph
+    adjacent = torch.zeros(int(first[-1]), dtype=torch.int64, device=first.device)
     graph = torch.repeat_interleave(sizes)[clean.edges[:, 0]]  # (edges,)
     u, v = (clean.edges - clean.ptr[graph, None]).unbind(1)
-    pairs[starts[graph] + u * sizes[graph] + v] = 1
-    pairs[starts[graph] + v * sizes[graph] + u] = 1
-    code = torch.zeros_like(tuples.owner)
-    for a, b in combinations(tuples.digits, 2):
-        adjacent = pairs[starts[tuples.owner] + a * tuples.size + b]
-        code = code * 3 + torch.where(a == b, 2, adjacent)
+    adjacent[first[graph] + u * sizes[graph] + v] = 1
+    adjacent[first[graph] + v * sizes[graph] + u] = 1
+    code = torch.zeros_like(tuples.graph)
+    for a, b in combinations(tuples.vertices, 2):
+        pair = first[tuples.graph] + a * tuples.size + b
+        code = code * 3 + torch.where(a == b, 2, adjacent[pair])
     values, ids = torch.unique(code, return_inverse=True)
     return Initial(ids, values.tolist())
 
 
-def _oblivious(tuples: _Tuples) -> Signatures:
-    lines = [_lines(tuples, j) for j in range(len(tuples.digits))]
-    singly = torch.arange(len(tuples.owner) + 1, device=tuples.ptr.device)
+class _Lines(NamedTuple):
+    """The lines of tuples that differ only at one place.
 
-    def signatures(now: Colors, painter: Painter) -> list[tuple[Tensor, list[Multisets]]]:
-        heard = []
-        for j, (ptr, members, line) in enumerate(lines):
-            nothing = torch.zeros(len(ptr) - 1, dtype=torch.int64, device=ptr.device)
-            around = Multisets(ptr, now[0].index_select(0, members))
-            named, _ = painter.paint(1 + j, [distinct(nothing, [around])])
-            heard.append(Multisets(singly, named.index_select(0, line)))
-        return [(now[0], heard)]
-
-    return signatures
-
-
-def _lines(tuples: _Tuples, j: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Group the tuples that differ only in the j-th vertex.
-
-    Returns where each such line starts, the tuples on the lines one line after another, and the
-    line of each tuple.
+    ``tuples[ptr[i]:ptr[i + 1]]`` are those on line i; ``line`` is the line of each tuple.
     """
-    size, local = tuples.size, tuples.local
-    stride = size ** (len(tuples.digits) - 1 - j)
-    nth, vertex = local // size, local % size  # read positions as (line, vertex on it)
-    members = (
-        tuples.ptr[tuples.owner] + nth // stride * stride * size + nth % stride + vertex * stride
-    )
-    ptr = pad((vertex == 0).nonzero().squeeze(1), (0, 1), value=len(local))
-    line = torch.empty_like(local)
-    line[members] = torch.repeat_interleave(ptr.diff(), output_size=len(local))
-    return ptr, narrow(members), narrow(line)
+
+    ptr: Tensor
+    tuples: Tensor
+    line: Tensor
 
 
-def _folklore(tuples: _Tuples) -> Signatures:
+def _oblivious(tuples: _Tuples) -> Step:
+    lines = []
+    for place, vertex in enumerate(tuples.vertices):
+        line = ((vertex == 0).cumsum(0) - 1)[tuples.with_zero(place)]
+        on_line = Rows(line, int((vertex == 0).sum())).positions
+        lines.append(_Lines(on_line.offsets, narrow(on_line.item), narrow(line)))
+    return partial(_oblivious_step, lines)
+
+
+def _oblivious_step(lines: Sequence[_Lines], colors: Colors, painter: Painter) -> list[Coloring]:
+    """Color the lines by the tuples on them, then the tuples by the lines through them."""
+    singly = torch.arange(len(colors[0]) + 1, device=colors[0].device)
+    multisets = []
+    for place, (ptr, on_line, line) in enumerate(lines):
+        uniform = torch.zeros(len(ptr) - 1, dtype=torch.int64, device=ptr.device)
+        received = Multisets(ptr, colors[0].index_select(0, on_line))
+        of_lines = painter.paint(1 + place, distinct(uniform, [received])).colors
+        multisets.append(Multisets(singly, of_lines.index_select(0, line)))
+    return [painter.paint(0, distinct(colors[0], multisets))]
+
+
+def _folklore(tuples: _Tuples) -> Step:
     size = tuples.size
-    ptr = pad(size.cumsum(0), (1, 0))
-    receiver = torch.repeat_interleave(size)  # (entries,)
-    vertex = torch.arange(len(receiver), device=ptr.device) - ptr[receiver]
-    swapped = []
-    for j, digit in enumerate(tuples.digits):
-        stride = size ** (len(tuples.digits) - 1 - j)
-        base = torch.arange(len(size), device=ptr.device) - digit * stride
-        swapped.append((0, narrow(base[receiver] + vertex * stride[receiver])))
-    neighbors = Relation(ptr, tuple(swapped))
-    return lambda now, painter: [(now[0], [neighbors.gather(0, now, painter)])]
+    receiver, vertex = ranges(torch.zeros_like(size), size)  # (entries,)
+    columns = []
+    for place in range(len(tuples.vertices)):
+        sender = tuples.with_zero(place)[receiver] + vertex * tuples.stride(place)[receiver]
+        columns.append((0, narrow(sender)))
+    relation = Relation(ends(size), tuple(columns))
+    return partial(step_by_relations, [[relation]])

@@ -1,16 +1,17 @@
 """The classical Weisfeiler-Lehman test: color refinement on vertices."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mpsn._rows.rows import grouped
+from mpsn._rows.rows import Rows
 from mpsn.wl._inputs import is_one, of_vertices, read, uniform
 from mpsn.wl._palette import Palette
-from mpsn.wl._refinement import Refinement, refine
-from mpsn.wl.relations import Relation, narrow
+from mpsn.wl._refinement import Refinement, Relation, refine, step_by_relations
+from mpsn.wl.relations import narrow
 
 
 def wl(
@@ -43,16 +44,11 @@ def wl(
         initial, kind = uniform(sum(sizes), device), "none"
     else:
         initial, kind = of_vertices([colors] if is_one(graphs) else colors, sizes)
+        initial = initial._replace(ids=initial.ids.to(device))
     if palette is not None:
         palette.adopt("wl", {0: kind})
-    ends = torch.cat([clean.edges, clean.edges.flip(1)])  # (2E, 2): receiver, sender
-    order, ptr = grouped(ends[:, 0], sum(sizes))
-    neighbors = Relation(ptr, ((0, narrow(ends[order, 1])),))
-    return refine(
-        "wl",
-        [initial._replace(ids=initial.ids.to(device))],
-        [lambda now, painter: [(now[0], [neighbors.gather(0, now, painter)])]],
-        [clean.ptr],
-        rounds,
-        palette,
-    )
+    receiver, sender = torch.cat([clean.edges, clean.edges.flip(1)]).unbind(1)  # (2E,)
+    entries = Rows(receiver, sum(sizes)).positions
+    neighbors = Relation(entries.offsets, ((0, narrow(sender[entries.item])),))
+    step = partial(step_by_relations, [[neighbors]])
+    return refine("wl", [initial], step, [clean.ptr], rounds, palette)

@@ -1,7 +1,7 @@
 """The adjacencies of cells, read off the incidences (Definition 4 of the paper)."""
 
-from collections.abc import Callable
-from typing import NamedTuple, cast
+from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -9,62 +9,33 @@ from torch import Tensor
 from mpsn._rows.rows import Rows
 from mpsn.complexes._operators import Kind
 from mpsn.complexes.complex import Complex
-from mpsn.wl._grouping import Multisets
-from mpsn.wl._refinement import Colors, Painter
+from mpsn.wl._refinement import Relation
 
 
-class Relation(NamedTuple):
-    """The senders of each receiver: entries ``ptr[i]:ptr[i + 1]``, each one or more cells.
-
-    ``columns`` holds (step, index) pairs: cells ``index`` of the receiver's dimension + step.
-    """
-
-    ptr: Tensor
-    columns: tuple[tuple[int, Tensor], ...]
-
-    def gather(self, k: int, colors: Colors, painter: Painter) -> Multisets:
-        """Collect the colors that each k-cell receives."""
-        heard = [colors[k + step].index_select(0, index) for step, index in self.columns]
-        return Multisets(self.ptr, painter.pack(heard) if heard else self.ptr[:0])
+def _boundary(K: Complex, k: int) -> Relation:
+    return _relation(K.incidence(k), (k - 1,))
 
 
-def _boundary(K: Complex, k: int) -> Relation | None:
-    if k == 0:
-        return None
-    B = K.incidence(k)
-    return Relation(B.offsets, ((-1, narrow(B.face)),))
+def _coboundary(K: Complex, k: int) -> Relation:
+    return _relation(K.incidence(k + 1).T, (k + 1,))
 
 
-def _coboundary(K: Complex, k: int) -> Relation | None:
-    if k >= K.dim:
-        return _silence(K, k)
-    B = K.incidence(k + 1)
-    cofaces = B.T
-    return Relation(cofaces.offsets, ((1, narrow(cofaces.item)),))
-
-
-def _upper(K: Complex, k: int) -> Relation | None:
-    if k >= K.dim:
-        return _silence(K, k)
+def _upper(K: Complex, k: int) -> Relation:
     B = K.incidence(k + 1)
     entries = B.positions @ B.others()  # the other faces of every co-face
-    sender, shared = narrow(B.face), narrow(B.cell)
-    return Relation(entries.offsets, ((0, sender[entries.item]), (1, shared[entries.item])))
+    return _relation(entries, (k, k + 1), (B.face, B.cell))
 
 
-def _lower(K: Complex, k: int) -> Relation | None:
-    if k == 0:
-        return None
+def _lower(K: Complex, k: int) -> Relation:
     pairs = K.adjacency(k, "lower")
     entries = Rows(pairs.receiver, K.count(k)).positions
-    order, ptr = entries.item, entries.offsets
-    shared = cast("Tensor", pairs.shared)
-    return Relation(ptr, ((0, narrow(pairs.sender[order])), (-1, narrow(shared[order]))))
+    return _relation(entries, (k, k - 1), (pairs.sender, cast("Tensor", pairs.shared)))
 
 
-def _silence(K: Complex, k: int) -> Relation:
-    """Return empty multisets: with a palette, other complexes may have co-faces here."""
-    return Relation(torch.zeros(K.count(k) + 1, dtype=torch.int64, device=K.device), ())
+def _relation(rows: Rows, levels: Sequence[int], tables: Sequence[Tensor] = ()) -> Relation:
+    """Return the relation to the items of rows, or to what tables hold at these positions."""
+    columns = [narrow(table)[rows.item] for table in tables] or [narrow(rows.item)]
+    return Relation(rows.offsets, tuple(zip(levels, columns, strict=True)))
 
 
 def narrow(index: Tensor) -> Tensor:
@@ -73,9 +44,18 @@ def narrow(index: Tensor) -> Tensor:
     return index.to(torch.int32) if fits else index
 
 
-ADJACENCIES: dict[Kind, Callable[[Complex, int], Relation | None]] = {
+ADJACENCIES: dict[Kind, Callable[[Complex, int], Relation]] = {
     "boundary": _boundary,
     "coboundary": _coboundary,
     "lower": _lower,
     "upper": _upper,
 }
+
+
+def relations_of(K: Complex, adjacencies: Sequence[Kind], dim: int) -> list[list[Relation]]:
+    """Return the relations of the cells of dimension 0, ..., ``dim``; vertices have no faces."""
+    levels = []
+    for k in range(max(dim, 0) + 1):
+        names = [name for name in adjacencies if k or name in ("coboundary", "upper")]
+        levels.append([ADJACENCIES[name](K, k) for name in names])
+    return levels

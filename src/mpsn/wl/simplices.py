@@ -1,6 +1,7 @@
 """The simplicial Weisfeiler-Lehman test, on any complex."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Literal, cast
 
 from torch import Tensor
@@ -10,12 +11,11 @@ from mpsn.complexes._operators import Kind
 from mpsn.complexes.complex import Complex
 from mpsn.errors import ColoringError
 from mpsn.wl import _inputs as start
-from mpsn.wl._grouping import Multisets
 from mpsn.wl._inputs import Initial, check_vertices
 from mpsn.wl._marks import refine_marked
 from mpsn.wl._palette import Palette
-from mpsn.wl._refinement import Colors, Painter, Refinement, refine
-from mpsn.wl.relations import ADJACENCIES
+from mpsn.wl._refinement import Refinement, refine, step_by_relations
+from mpsn.wl.relations import ADJACENCIES, relations_of
 
 
 def swl(
@@ -89,19 +89,11 @@ def swl(
     colors, kinds = _initial(union, initial)
     if palette is not None:
         palette.adopt(("swl", *chosen, *["marked"] * marks), kinds)
-    relations = [
-        [relation for name in chosen if (relation := ADJACENCIES[name](union, k))]
-        for k in range(len(colors))
-    ]
     if marks:
-        return refine_marked(union, relations, colors, rounds, palette)
-
-    def signatures(now: Colors, painter: Painter) -> Iterator[tuple[Tensor, list[Multisets]]]:
-        for k, color in enumerate(now):
-            yield color, [relation.gather(k, now, painter) for relation in relations[k]]
-
+        return refine_marked(union, chosen, colors, rounds, palette)
+    step = partial(step_by_relations, relations_of(union, chosen, union.dim))
     offsets = [union.ptr(k) for k in range(len(colors))]
-    return refine("swl", colors, [signatures], offsets, rounds, palette)
+    return refine("swl", colors, step, offsets, rounds, palette)
 
 
 def _union(complexes: object, with_features: bool) -> Complex:
