@@ -23,6 +23,7 @@ from mpsn.experiments import _flow_training as flow_training
 from mpsn.experiments import _graph_training as graph_training
 from mpsn.experiments._experiment import Experiment, Job
 from mpsn.experiments._graph_level import Forest, GraphLevelConfig
+from mpsn.experiments._map_flow import MapFlowNet
 from mpsn.experiments._next_models import OrientedConfig, SCoNeConfig
 from mpsn.experiments._tu import Baseline, TUConfig
 from mpsn.experiments._tu_kernels import KernelConfig
@@ -114,7 +115,7 @@ FLOW = _flow.FlowConfig(
     training=flow_training.Training(epochs=5, batch=8, lr=0.1, halve_every=2),
 )
 OCEAN = _ocean.OceanConfig(
-    model=Network(models.MapFlowNet, coordinates=2, dims=(0, 1), hidden=4), training=FLOW.training
+    model=Network(MapFlowNet, coordinates=2, dims=(0, 1), hidden=4), training=FLOW.training
 )
 LOGISTIC = replace(OCEAN, model=_ocean.LogisticConfig("flow"))
 STEPS = _next.Training(epochs=2, batch=8, lr=0.1)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from mpsn import nn
 from mpsn.errors import LayerError
+from mpsn.experiments._mlp_sum import MLPSum
 from mpsn.testing import assert_permutation_equivariant, complexes
 
 KINDS = ("simplicial", "cell", "cubical")
@@ -73,7 +74,7 @@ def test_models_are_invariant(kind, data):
     for model in (
         m.SIN(in_channels=3, max_dim=3, layers=2),
         m.CIN(in_channels=3, max_dim=3, layers=2, lower=True),
-        m.MLPSum(in_channels=3, max_dim=3, hidden=8),
+        MLPSum(in_channels=3, max_dim=3, hidden=8),
         m.GIN(in_channels=3, layers=2),
         m.Hierarchical(in_channels=3, max_dim=3, layers=2),
     ):

@@ -7,8 +7,8 @@ import torch
 import mpsn
 from mpsn import SimplicialComplex
 from mpsn.errors import ComplexError, LayerError
-from mpsn.lifting import laplacian_coordinates
-from mpsn.nn.models import MapFlowNet
+from mpsn.experiments._coordinates import laplacian_coordinates
+from mpsn.experiments._map_flow import MapFlowNet
 from mpsn.testing import assert_orientation_invariant
 
 KARATE = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)

@@ -10,7 +10,8 @@ import torch
 import mpsn
 from mpsn import SimplicialComplex, nn
 from mpsn.errors import LayerError
-from mpsn.nn.models import GIN, SIN, EdgeFlowNet, MLPSum
+from mpsn.experiments._mlp_sum import MLPSum
+from mpsn.nn.models import GIN, SIN, EdgeFlowNet
 
 TU = {
     "coface_message": False,

@@ -13,6 +13,7 @@ from mpsn._rows.rows import Rows
 from mpsn._rows.sums import Matrix
 from mpsn.errors import MPSNError
 from mpsn.estimators import CellClassifier, SimplicialClassifier, _trainer, load
+from mpsn.experiments._mlp_sum import MLPSum
 from mpsn.nn import models
 from mpsn.training._device import computing, products
 
@@ -38,7 +39,7 @@ LAYERS = {
     "CIN": lambda: models.CIN(in_channels=4, layers=2, lower=True),
     "SIN": lambda: models.SIN(in_channels=4, layers=2, jump=True),
     "GIN": lambda: models.GIN(in_channels=4),
-    "MLPSum": lambda: models.MLPSum(in_channels=4),
+    "MLPSum": lambda: MLPSum(in_channels=4),
     "CellNet": lambda: models.CellNet(in_channels=(4, 4, 4), dim=1),
     "oriented CellNet": lambda: models.CellNet(
         in_channels=(4, 4, 4), dim=1, oriented=True, odd=True

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.lifting import laplacian_coordinates
+from mpsn.experiments._coordinates import laplacian_coordinates
 from mpsn.nn import OrientedConv, SCoNeConv
 
 NEVER = -1e9

@@ -10,6 +10,7 @@ from mpsn.datasets._flows import assemble
 from mpsn.datasets._ocean import NAME
 from mpsn.datasets._sources import at_hand
 from mpsn.experiments import _flow_report
+from mpsn.experiments._coordinates import laplacian_coordinates
 from mpsn.experiments._experiment import (
     DataSets,
     Experiment,
@@ -21,9 +22,9 @@ from mpsn.experiments._experiment import (
 )
 from mpsn.experiments._flow_report import Row, accuracy_table, flow_figures
 from mpsn.experiments._flow_training import Training, train
+from mpsn.experiments._map_flow import MapFlowNet
 from mpsn.experiments._table import Table
-from mpsn.lifting import laplacian_coordinates
-from mpsn.nn.models import EdgeFlowNet, MapFlowNet
+from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._config import Network
 
 if TYPE_CHECKING:

@@ -25,9 +25,10 @@ from mpsn.errors import MPSNError
 from mpsn.experiments._baselines import check_baseline, make_baseline
 from mpsn.experiments._by_color import ColorClasses
 from mpsn.experiments._experiment import Experiment, Job, Resources, Run
+from mpsn.experiments._mlp_sum import MLPSum
 from mpsn.experiments._sr_table import figures, measured, table
 from mpsn.lifting import clique_complexes, ring_complexes
-from mpsn.nn.models import GIN, SIN, MLPSum, Model
+from mpsn.nn.models import GIN, SIN, Model
 from mpsn.training._config import ConfigError, Network
 from mpsn.training._device import seeded
 from mpsn.wl import swl

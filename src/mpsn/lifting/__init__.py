@@ -1,6 +1,5 @@
 """Lift graphs, points, meshes, relations and images to complexes; features of vertices to cells."""
 
-from mpsn.lifting._coordinates import laplacian_coordinates
 from mpsn.lifting._lift import LIFTS, AnyLift, Lift, options_of
 from mpsn.lifting.alpha import alpha_complex, cech_complex, witness_complex
 from mpsn.lifting.clique import clique_complex, clique_complexes
@@ -36,7 +35,6 @@ __all__ = [
     "from_groups",
     "hypergraph_complex",
     "independence_complex",
-    "laplacian_coordinates",
     "lift_features",
     "mesh_complex",
     "motif_complex",

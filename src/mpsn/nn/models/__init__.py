@@ -6,9 +6,7 @@ from mpsn.nn.models.cin import CIN, SIN
 from mpsn.nn.models.edge_flow import EdgeFlowNet
 from mpsn.nn.models.gin import GIN
 from mpsn.nn.models.hierarchical import Hierarchical
-from mpsn.nn.models.map_flow import MapFlowNet
 from mpsn.nn.models.marked import Marked
-from mpsn.nn.models.mlp_sum import MLPSum
 
 __all__ = [
     "CIN",
@@ -17,8 +15,6 @@ __all__ = [
     "CellNet",
     "EdgeFlowNet",
     "Hierarchical",
-    "MLPSum",
-    "MapFlowNet",
     "Marked",
     "Model",
 ]

@@ -9,7 +9,7 @@ from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import check_cochain
-from mpsn.nn.models._model import Model
+from mpsn.nn.models import Model
 from mpsn.nn.readout import global_pool
 
 
@@ -29,7 +29,7 @@ class MapFlowNet(Model):
     swaps r₋ and r₊, so the two can be distinguished.
 
     The coordinates are features of the vertices, ``K.x[0]``: those of a map, or
-    :func:`mpsn.lifting.laplacian_coordinates`. With the identity matrix as coordinates, the first
+    :func:`laplacian_coordinates`. With the identity matrix as coordinates, the first
     dense layer is a learned embedding of the vertices.
 
     Args:
@@ -43,9 +43,10 @@ class MapFlowNet(Model):
         As for :class:`mpsn.nn.models.EdgeFlowNet`, with h of width 1; ``K.x[0]`` is (n_0, d).
 
     Example:
-        >>> from mpsn.nn.models import MapFlowNet
+        >>> from mpsn.experiments._coordinates import laplacian_coordinates
+        >>> from mpsn.experiments._map_flow import MapFlowNet
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
-        >>> K = K.replace(x=[mpsn.lifting.laplacian_coordinates(K, 8).float()])
+        >>> K = K.replace(x=[laplacian_coordinates(K, 8).float()])
         >>> MapFlowNet()(K, torch.randn(78, 5, 1)).shape
         torch.Size([5, 2])
     """

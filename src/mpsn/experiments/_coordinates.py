@@ -20,8 +20,9 @@ def laplacian_coordinates(K: Complex, number: int) -> Tensor:
         number: Number of coordinates.
 
     Example:
+        >>> from mpsn.experiments._coordinates import laplacian_coordinates
         >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
-        >>> mpsn.lifting.laplacian_coordinates(K, 1).round(decimals=2).T.abs()
+        >>> laplacian_coordinates(K, 1).round(decimals=2).T.abs()
         tensor([[1.2200, 0.0000, 1.2200]], dtype=torch.float64)
     """
     if not 1 <= number < K.num_nodes or K.betti_numbers()[0] != 1:

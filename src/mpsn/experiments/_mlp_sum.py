@@ -9,7 +9,7 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
 from mpsn.nn.conv._mlp import mlp
-from mpsn.nn.models._model import Model
+from mpsn.nn.models import Model
 from mpsn.nn.readout import ComplexReadout
 
 
@@ -37,7 +37,7 @@ class MLPSum(Model):
         for a union of C complexes.
 
     Example:
-        >>> from mpsn.nn.models import MLPSum
+        >>> from mpsn.experiments._mlp_sum import MLPSum
         >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
         >>> K = mpsn.lift_features(K.replace(x=[torch.ones(34, 1)]), "sum")
         >>> MLPSum()(K).shape
