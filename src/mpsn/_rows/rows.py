@@ -235,17 +235,8 @@ def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
         (tensor([1, 0, 2]), tensor([0, 1, 3, 3]))
     """
     index = index.reshape(-1)
-    if index.is_cpu and not is_recorded(index) and not torch._C._are_functorch_transforms_active():
+    if index.is_cpu and not torch.compiler.is_compiling():
         order, ptr = cpu.count_sort(index.numpy(), n)
         return torch.from_numpy(order), torch.from_numpy(ptr)
     values, positions = torch.sort(index, stable=True)
     return positions, torch.searchsorted(values, torch.arange(n + 1, device=index.device))
-
-
-def is_recorded(h: Tensor) -> bool:
-    """Return whether torch records operations on ``h``, so that only its own may be used."""
-    return (
-        torch.compiler.is_compiling()
-        or torch._C._get_tracing_state() is not None
-        or torch._C._functorch.is_legacy_batchedtensor(h)
-    )

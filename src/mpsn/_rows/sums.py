@@ -10,7 +10,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
 
 from mpsn._rows import cpu
-from mpsn._rows.rows import Rows, ends, is_recorded, owners, ranges
+from mpsn._rows.rows import Rows, ends, owners, ranges
 
 LONG = 256  # longest sequential sum in single precision; longer rows are split
 REDUCED = (torch.bfloat16, torch.float16)  # what is summed in single precision
@@ -25,6 +25,15 @@ def wide(h: Tensor) -> Tensor:
 def per_row(weight: Tensor, h: Tensor) -> Tensor:
     """Reshape one weight per row, (n,), to multiply ``h``, (n, ..., F)."""
     return weight.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))
+
+
+def is_recorded(h: Tensor) -> bool:
+    """Return whether torch records operations on ``h``, so that only its own may be used."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or torch._C._functorch.is_legacy_batchedtensor(h)
+    )
 
 
 class Matrix:
@@ -47,7 +56,7 @@ class Matrix:
         tensor([[100.,  11.]])
     """
 
-    __slots__ = ("_cuts", "_positions", "_transpose", "rows", "weight")
+    __slots__ = ("_cuts", "_positions", "_transpose", "ptr", "rows", "weight")
 
     def __init__(
         self,
@@ -56,9 +65,10 @@ class Matrix:
         positions: Callable[[], Rows] | None = None,
     ) -> None:
         self.rows, self.weight = rows, weight
+        self.ptr = None if rows.width == 1 else rows.offsets
         self._positions = positions or (lambda: rows.positions)
         self._transpose: Matrix | None = None
-        self._cuts: tuple[Rows, Rows] | bool | None = True  # not looked for
+        self._cuts: tuple[Rows, Rows] | bool = True  # not looked for; False if there are none
 
     @classmethod
     def of(
@@ -90,8 +100,10 @@ class Matrix:
         return self
 
     def __matmul__(self, h: Tensor) -> Tensor:
-        if torch._C._are_functorch_transforms_active():
-            out: Tensor = _Transformed.apply(h, self)  # type: ignore[no-untyped-call]
+        if not h.is_floating_point() or is_recorded(h):
+            out = self._added(h)
+        elif torch._C._are_functorch_transforms_active():
+            out = _Transformed.apply(h, self)  # type: ignore[no-untyped-call]
         elif (torch.is_grad_enabled() and h.requires_grad) or forward_ad._current_level >= 0:
             out = _Product.apply(h, self)  # type: ignore[no-untyped-call]
         else:
@@ -100,28 +112,38 @@ class Matrix:
 
     def times(self, h: Tensor) -> Tensor:
         """Return the product, without gradients."""
-        rows = self.rows
-        if rows.width == 1:
-            out = h.index_select(0, rows.item)
-            return out if self.weight is None else out.mul_(per_row(self.weight, out))
+        item, ptr, weight = self.rows.item, self.ptr, self.weight
+        if ptr is None:
+            out = h.index_select(0, item)
+            return out if weight is None else out.mul_(per_row(weight, out))
         whole = h.dtype == torch.float64 or not (h.is_cpu or h.dtype in REDUCED)
-        if whole or not h.is_floating_point() or is_recorded(h) or not (cuts := self.cuts()):
-            return segment_sum(h, rows.item, rows.offsets, self.weight)
+        cuts = None if whole or not self._cuts else self.cuts()
+        if cuts is None:
+            return segment_sum(h, item, ptr, weight)
         pieces, of_row = (part.offsets for part in cuts)
-        sums = segment_sum(h, rows.item, pieces, self.weight, wide(h[:0]).dtype)
+        sums = segment_sum(h, item, pieces, weight, wide(h[:0]).dtype)
         return segment_sum(sums, cuts[1].item, of_row, dtype=h.dtype)
+
+    def _added(self, h: Tensor) -> Tensor:
+        """Return the product by torch's own operators: of integers, or while it is recorded."""
+        m = wide(h.index_select(0, self.rows.item))
+        m = m if self.weight is None else m * per_row(self.weight, m)
+        if self.ptr is not None:
+            zeros = m.new_zeros(len(self.rows), *h.shape[1:])
+            m = zeros.index_add(0, self.rows.row, m)
+        return m.to(h.dtype)
 
     def cuts(self) -> tuple[Rows, Rows] | None:
         """Return rows of more than ``LONG`` entries in pieces, for less rounding; see Rows.cut.
 
         None are cut inside a CUDA graph, where sizes cannot be asked for.
         """
-        if isinstance(self._cuts, bool):
+        if self._cuts is True:
             if self.rows.item.is_cuda and torch.cuda.is_current_stream_capturing():
                 return None
             longest = self.rows.width or (int(self.rows.sizes.max()) if len(self.rows) else 0)
-            self._cuts = self.rows.cut(LONG) if longest > LONG else None
-        return self._cuts
+            self._cuts = self.rows.cut(LONG) if longest > LONG else False
+        return self._cuts if isinstance(self._cuts, tuple) else None
 
 
 class _Product(torch.autograd.Function):
@@ -169,18 +191,12 @@ def segment_sum(
     r"""Return :math:`\sum_{j=p_i}^{p_{i+1}-1} w_j h_{a_j}` for every i, without gradients.
 
     a is ``index``, p is ``ptr`` (n + 1,), w is ``weight``; features ``h`` are (m, ...). Uses
-    compiled code for doubles on the CPU, Triton on a GPU if available, else an embedding bag;
-    integers are added up by torch. Half precision is summed in single. The result has the type of
-    ``h``, or ``dtype``.
+    compiled code for doubles on the CPU, Triton on a GPU if available, else an embedding bag. Half
+    precision is summed in single. The result has the type of ``h``, or ``dtype``.
     """
     n, dtype = ptr.shape[0] - 1, dtype or h.dtype
     if not h.numel() or not index.numel():
         return h.new_zeros(n, *h.shape[1:], dtype=dtype)
-    if is_recorded(h) or not h.is_floating_point():
-        m = wide(h.index_select(0, index))
-        m = m if weight is None else m * per_row(weight, m)
-        zeros = m.new_zeros(n, *h.shape[1:])
-        return zeros.index_add(0, owners(ptr, index.shape[0]), m).to(dtype)
     flat, out = h if h.dim() == 2 else h.reshape(h.shape[0], -1), None
     if h.is_cuda:
         from mpsn._rows import cuda
@@ -192,7 +208,7 @@ def segment_sum(
         args = (flat, index, ptr, entries, out)
         cpu.segment_sum(*(t.detach().numpy() for t in args))
     if out is None:
-        flat = wide(flat)
+        flat = flat.float() if flat.dtype in REDUCED else flat
         each = None if weight is None else weight.to(flat.dtype)
         out = nnf.embedding_bag(
             index, flat, ptr, mode="sum", per_sample_weights=each, include_last_offset=True

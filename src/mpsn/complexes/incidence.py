@@ -279,7 +279,7 @@ class Incidence(Rows):
         if torch.compiler.is_compiling():
             out: Tensor = incidence_sum(h, *self.parts(), name, signed, False)
         else:
-            out = self.operator(name, signed) @ h
+            out = (self._kept.get((name, signed)) or self.operator(name, signed)) @ h
         return out if reduce == "sum" else out / per_row(self._senders(name).clamp(min=1), out)
 
     def _check(self, name: str, h: Tensor, reduce: str = "sum") -> None:
