@@ -11,10 +11,9 @@ import pytest
 import torch
 from sklearn.base import clone
 from torch_geometric.data import Data
-from torch_geometric.loader import DataLoader
 from torch_geometric.transforms import Compose, NormalizeScale
 
-from mpsn import MPSNError, clique_complex, rips_complex
+from mpsn import DataLoader, MPSNError, clique_complex, rips_complex
 from mpsn.cli._graphs import lift
 from mpsn.estimators import SimplicialClassifier, SWLKernel
 from mpsn.lifting import LIFTS, Lift, independence_complex, motif_complex

@@ -1,4 +1,4 @@
-"""Disjoint unions, the packed collection, and PyG's loader."""
+"""Disjoint unions, the packed collection, and the loader."""
 
 import pickle
 
@@ -9,9 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import Subset
-from torch_geometric.loader import DataLoader
+from torch_geometric.loader import DataLoader as PyGLoader
 
-from mpsn import ComplexDataset, SimplicialComplex, clique_complex, collate
+from mpsn import ComplexDataset, DataLoader, SimplicialComplex, clique_complex, collate
 from mpsn.complexes import Complex
 from mpsn.errors import ComplexError, FileError, TooLargeError
 from mpsn.testing import complexes
@@ -123,18 +123,31 @@ def test_features_may_be_missing_where_there_is_nothing_to_describe():
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_loads_through_pyg(workers):
+def test_a_list_loads_in_batches(workers):
     items = labelled([clique_complex(nx.gnp_random_graph(8, 0.5, seed=i)) for i in range(7)])
     items[3] = SimplicialComplex(4).replace(y=3)
     items[4] = clique_complex(nx.complete_graph(5), max_dim=None).replace(y=4)
     batches = list(DataLoader(items, batch_size=3, num_workers=workers))
     assert [K for batch in batches for K in batch.to_list()] == items
     assert batches == [collate(items[i : i + 3]) for i in (0, 3, 6)]
-    last = batches[1]
-    assert (last.num_graphs, last.batch(0).max()) == (3, 2)
-    assert last[1] == items[4]
-    assert last.to_data_list() == items[3:6]
-    assert pickle.loads(pickle.dumps(last)) == last
+    assert batches[1].batch(0).max() == 2
+    assert pickle.loads(pickle.dumps(batches[1])) == batches[1]
+
+
+def test_complexes_load_with_other_values_in_pairs_and_dictionaries():
+    items = [clique_complex(nx.path_graph(n)) for n in (2, 3)]
+    (pair,) = DataLoader(list(zip(items, [1.0, 2.0], strict=True)), batch_size=2)
+    assert pair[0] == collate(items)
+    assert pair[1].tolist() == [1, 2]
+    (named,) = DataLoader([{"K": K, "n": K.num_nodes} for K in items], batch_size=2)
+    assert named["K"] == collate(items)
+    assert named["n"].tolist() == [2, 3]
+
+
+def test_the_loader_of_pyg_names_ours():
+    items = labelled([clique_complex(nx.path_graph(n)) for n in (2, 3)])
+    with pytest.raises(TypeError, match=r"make batches with mpsn\.DataLoader"):
+        next(iter(PyGLoader(ComplexDataset(items), batch_size=2)))
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -148,11 +161,7 @@ def test_a_loader_batches_a_packed_dataset_without_slicing_its_items(workers, mo
         parts = list(DataLoader(part, batch_size=3, num_workers=workers))
     assert batches == list(DataLoader(items, batch_size=3))
     assert parts == [packed.batch([5, 0, 2]), packed.batch([2])]
-    assert [batch.num_graphs for batch in batches] == [3, 3, 1]
-    assert batches[1][2] == items[5]
-    assert batches[1][:2] == items[3:5]
-    assert [K for batch in batches for K in batch.to_data_list()] == items
-    assert pickle.loads(pickle.dumps(batches[1])) == batches[1]
+    assert [K for batch in batches for K in batch.to_list()] == items
 
 
 def dataset() -> ComplexDataset:

@@ -11,7 +11,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils import _pytree
-from torch_geometric.loader import DataLoader
 
 import mpsn
 from mpsn import CellComplex, CubicalComplex, SimplicialComplex, collate
@@ -145,9 +144,9 @@ def test_copies(K):
     assert K.subcomplex({max(K.dim, 0): torch.arange(K.count(max(K.dim, 0)))}).dim == K.dim
 
 
-def test_loads_through_pyg():
+def test_cells_load_in_batches():
     K = CellComplex.from_boundaries(4, [SQUARE, [[0, 1, 2, 3]]]).replace(y=1.0)
-    for batch in DataLoader([K, K, K], batch_size=2):
+    for batch in mpsn.DataLoader([K, K, K], batch_size=2):
         assert isinstance(batch, CellComplex)
         assert batch.to_list()[0] == K
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils import _pytree as pytree
 
-from mpsn import SimplicialComplex, clique_complex, collate
+from mpsn import CellComplex, SimplicialComplex, clique_complex, collate
 from mpsn.errors import ComplexError
 from mpsn.testing import complexes, graphs
 
@@ -92,6 +92,50 @@ def test_deep_copies_share_no_memory():
     twin = copy.deepcopy(K)
     twin.x[0].zero_()
     assert K.x[0].sum() == 6
+
+
+def test_a_complex_cannot_be_changed():
+    K = filled_triangle()
+    for name in ("_x", "_y", "x", "y", "edge_index", "counts"):
+        with pytest.raises(AttributeError, match=f"cannot assign to '{name}'"):
+            setattr(K, name, (1,))
+        with pytest.raises(AttributeError, match=f"cannot delete '{name}'"):
+            delattr(K, name)
+    assert filled_triangle() == K
+
+
+def test_every_public_attribute_works():
+    K = filled_triangle()
+    for name in dir(K):
+        if not name.startswith("_"):
+            getattr(K, name)
+    calls = ("apply", "bare", "cpu", "pin_memory", "replace", "to_list", "euler_number")
+    arguments = {"apply": [torch.clone]}
+    for name in set(calls) - ({"pin_memory"} if not torch.cuda.is_available() else set()):
+        getattr(K, name)(*arguments.get(name, []))
+
+
+@given(complexes(features=1, oriented=True))
+def test_the_orientation_is_read_off_the_signs(K):
+    flips = {k: K.orientation(k) < 0 for k in range(1, K.dim + 1)}
+    plain = K.flip(flips)
+    for k in range(1, K.dim + 1):
+        assert (plain.orientation(k) == 1).all()
+        parity = 1 - 2 * (torch.arange(k + 1) % 2)  # the i-th face of a simplex has sign (-1)^i
+        assert torch.equal(plain.incidence(k).signs, parity.repeat(K.count(k)).to(torch.int8))
+    again = plain.replace(orientation=[K.orientation(k) for k in range(max(K.dim, 0) + 1)])
+    assert again.bare() == K.bare()
+
+
+def test_the_orientation_of_cells_is_that_of_their_first_faces():
+    edges = [[0, 1], [2, 1], [2, 0]]
+    K = CellComplex.from_boundaries(3, [edges, [[0, 1, 2]]])
+    assert K.orientation(1).tolist() == K.orientation(2).tolist()[:1] * 3 == [1, 1, 1]
+    turned = K.flip({1: torch.tensor([True, False, False])})
+    assert turned.orientation(1).tolist() == [-1, 1, 1]
+    assert turned.orientation(2).tolist() == [1]  # its first face turned, and the sign of that
+    assert turned.incidence(2).signs[0] == -1
+    assert turned.replace(orientation=[None, None, None]) == K
 
 
 def test_unknown_attributes_are_attribute_errors():

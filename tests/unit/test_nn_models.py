@@ -117,10 +117,8 @@ def test_autocast_takes_features_of_other_types():
 
 
 def test_models_take_a_dataloader_batch():
-    from torch_geometric.loader import DataLoader
-
     members = [ones(mpsn.clique_complex(nx.complete_graph(n), 3)) for n in (2, 3, 4)]
-    (batch,) = DataLoader(members, batch_size=3)
+    (batch,) = mpsn.DataLoader(members, batch_size=3)
     assert SIN(max_dim=3).double()(batch).shape == (3, 16)
 
 

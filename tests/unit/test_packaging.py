@@ -4,6 +4,7 @@ import ast
 import importlib
 import pkgutil
 import re
+import subprocess
 import sys
 import tomllib
 from functools import reduce
@@ -43,6 +44,22 @@ def test_no_function_hides_a_module_of_its_name():
     names.remove("mpsn.__main__")
     modules = {name: importlib.import_module(name) for name in names}
     assert modules == {name: reduce(getattr, name.split(".")[1:], mpsn) for name in names}
+
+
+def test_pyg_is_imported_only_where_it_is_used():
+    code = """if True:
+        import sys, mpsn, mpsn.nn, mpsn.estimators, networkx, torch
+        K = mpsn.clique_complex(networkx.karate_club_graph(), max_dim=2)
+        K = K.replace(x=[torch.ones(n, 1) for n in K.counts], y=0)
+        model = mpsn.nn.models.SIN(in_channels=1, hidden=4, layers=2)
+        model(next(iter(mpsn.DataLoader([K, K], batch_size=2)))).sum().backward()
+        mpsn.nn.MPSNConv(lambda upper: upper, upper=torch.nn.Linear(1, 1), aggr=["sum", "mean"])
+        mpsn.estimators.SimplicialClassifier(), mpsn.Lift("rings"), mpsn.wl.swl(K)
+        assert "torch_geometric" not in sys.modules
+        mpsn.nn.global_pool(K, 0, K.x[0], reduce="max")
+        assert "torch_geometric" in sys.modules
+    """
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
 
 def test_promises_name_tests_that_exist():

@@ -9,9 +9,10 @@ from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from mpsn._rows import cpu
+from mpsn._rows.value import Value
 
 
-class Rows:
+class Rows(Value):
     """A list of rows of integers from 0 to ``count - 1``.
 
     An immutable value; what is derived from it and costs a sort is computed once and kept on it. A
@@ -42,12 +43,6 @@ class Rows:
         self, item: Tensor, count: int, width: int | None = None, ptr: Tensor | None = None
     ) -> None:
         self.__dict__.update(item=item, count=count, width=width, ptr=ptr, _kept={})
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"cannot assign to {name!r}: {type(self).__name__} is immutable")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"cannot delete {name!r}: {type(self).__name__} is immutable")
 
     def __len__(self) -> int:
         """Return the number n of rows."""
@@ -173,9 +168,7 @@ class Rows:
 
     def _with(self, **changes: Any) -> Self:
         """Return a copy with other attributes, and nothing kept."""
-        out = object.__new__(type(self))
-        out.__dict__.update({**self.__dict__, **changes, "_kept": {}})
-        return out
+        return super()._with(**changes, _kept={})
 
     def _keep(self, key: Any, find: Callable[[], Any]) -> Any:
         if torch.compiler.is_compiling():

@@ -2,6 +2,7 @@
 
 from mpsn.complexes._batching import collate
 from mpsn.complexes._homology import HodgeParts
+from mpsn.complexes._loading import DataLoader
 from mpsn.complexes._operators import Adjacency
 from mpsn.complexes._packed import ComplexDataset
 from mpsn.complexes._sampling import Part, SubcomplexLoader, neighborhood, partition
@@ -18,6 +19,7 @@ __all__ = [
     "Complex",
     "ComplexDataset",
     "CubicalComplex",
+    "DataLoader",
     "HodgeParts",
     "Incidence",
     "Part",

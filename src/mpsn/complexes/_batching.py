@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound="Complex")
 
 
-def collate(complexes: "Iterable[Complex]") -> "Complex":
+def collate(complexes: "Iterable[Complex] | Complex") -> "Complex":
     """Return the disjoint union of complexes, which is itself a complex.
 
     Complexes may differ in dimension. Unions count as the complexes they consist of. Features must
@@ -43,7 +43,7 @@ def collate(complexes: "Iterable[Complex]") -> "Complex":
     from mpsn.complexes.simplicial import SimplicialComplex
 
     complexes = [complexes] if isinstance(complexes, Complex) else list(complexes)
-    kinds = {K._kind if isinstance(K, Complex) else type(K) for K in complexes}
+    kinds = {type(K) for K in complexes}
     if len(kinds) > 1 or not all(issubclass(kind, Complex) for kind in kinds):
         raise ComplexError(
             f"Expected complexes of one kind to collate, got "
@@ -68,7 +68,6 @@ def collate(complexes: "Iterable[Complex]") -> "Complex":
         x=[_join_features(complexes, k) for k in range(max(len(K.x) for K in complexes))],
         y=y,
         y_ptr=y_ptr,
-        orientation=[_join_signs(complexes, k) for k in range(dim + 1)],
         labels=_join_names(complexes),
     )
 
@@ -124,12 +123,6 @@ def _join_labels(complexes: "Sequence[Complex]") -> tuple[Tensor | None, Tensor 
     return y, _join_offsets(offsets, [0, *accumulate(map(len, given))])
 
 
-def _join_signs(complexes: "Sequence[Complex]", k: int) -> Tensor | None:
-    if all(k >= len(K._orientation) or K._orientation[k] is None for K in complexes):
-        return None
-    return torch.cat([K.orientation(k) for K in complexes])
-
-
 def _join_names(complexes: "Sequence[Complex]") -> tuple[Hashable, ...] | None:
     if any(K.vertex_labels is None for K in complexes):
         return None
@@ -182,10 +175,6 @@ def to_list(union: "Complex") -> "list[Complex]":
                 x=[None if x is None else x[at[k]].clone() for k, x in enumerate(union._x)],
                 y=y[i],
                 y_ptr=y_ptr[i],
-                orientation=[
-                    None if s is None else s[at[k]].clone()
-                    for k, s in enumerate(union._orientation)
-                ],
                 labels=None if union._labels is None else union._labels[at[0]],
             )
         )
@@ -271,6 +260,5 @@ def rebuild(
         ],
         y=y,
         y_ptr=y_ptr,
-        orientation=[None if s is None else s[rows[k]] for k, s in enumerate(K._orientation)],
         labels=None if K._labels is None else tuple(K._labels[i] for i in rows[0].tolist()),
     )

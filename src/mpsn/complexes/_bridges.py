@@ -1,14 +1,14 @@
 """Conversion from and to other libraries of higher-order networks: scipy, TopoNetX, XGI."""
 
 import warnings
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 
+from mpsn._rows.packages import package
 from mpsn.complexes._convert import named_complex
-from mpsn.errors import LeftOut, MissingPackageError
+from mpsn.errors import LeftOut
 
 if TYPE_CHECKING:
     from mpsn.complexes.simplicial import SimplicialComplex
@@ -76,16 +76,6 @@ def to_xgi(K: "SimplicialComplex") -> Any:
     out.add_nodes_from(K.vertex_labels or range(K.num_nodes))
     out.add_simplices_from(row for row in _maximal(K) if len(row) > 1)
     return out
-
-
-def package(name: str) -> Any:
-    """Import an optional package."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingPackageError(
-            f"Expected {name} to be installed; run pip install {name}."
-        ) from error
 
 
 def _warn(library: str, attributes: set[str]) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from mpsn._rows.checks import as_int
 from mpsn._rows.memory import available_memory, check_vertices
+from mpsn._rows.packages import package
 from mpsn._rows.rows import ranges
 from mpsn.complexes._graphs import CleanGraphs, clean_graphs
 from mpsn.complexes.incidence import Incidence
@@ -300,10 +300,12 @@ def to_simplices(K: "SimplicialComplex") -> list[list[int]]:
     return [row for k in range(K.dim + 1) for row in K.simplices(k).tolist()]
 
 
-def to_pyg(K: "SimplicialComplex") -> Data:
+def to_pyg(K: "SimplicialComplex") -> Any:
     """Return vertices and edges as PyG ``Data``, every edge in both directions."""
     edges = K.simplices(1).T
-    data = Data(edge_index=torch.cat([edges, edges.flip(0)], dim=1), num_nodes=K.num_nodes)
+    data = package("torch_geometric.data").Data(
+        edge_index=torch.cat([edges, edges.flip(0)], dim=1), num_nodes=K.num_nodes
+    )
     features = dict(enumerate(K.x))
     if (x := features.get(0)) is not None:
         data.x = x

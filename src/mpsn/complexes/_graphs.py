@@ -13,11 +13,11 @@ import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
 from mpsn._rows.checks import INTEGERS, as_tensor, check_features
 from mpsn._rows.device import pick_device
 from mpsn._rows.memory import check_vertices
+from mpsn._rows.packages import is_pyg
 from mpsn.errors import ComplexError, GraphError, LeftOut
 
 Array = NDArray[np.int64]
@@ -62,7 +62,7 @@ def as_graph(graph: object) -> Graph:
         return graph
     if isinstance(graph, tuple) and len(graph) == 2:
         return Graph(_edge_index(graph[0]), _num_nodes(graph[1]))
-    if isinstance(graph, Data):
+    if is_pyg(graph, "Data"):
         if graph.edge_index is None:
             raise GraphError("Expected PyG Data with edge_index, got none; it may be empty.")
         labels = graph.y if graph.y is None else as_tensor(graph.y, "y")

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn.errors import ComplexError, MissingPackageError
+from mpsn._rows.packages import package
+from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
     from mpsn.complexes.simplicial import SimplicialComplex
@@ -25,17 +26,6 @@ class Nodes(NamedTuple):
     last: Array
     parent: Array  # among those of its dimension
     value: NDArray[np.float64]
-
-
-def import_gudhi() -> Any:
-    """Import gudhi, or say how to install it."""
-    try:
-        import gudhi
-    except ImportError as error:
-        raise MissingPackageError(
-            "Expected gudhi to be installed; run pip install 'mpsn[tda]'."
-        ) from error
-    return gudhi
 
 
 def from_gudhi(tree: Any) -> "SimplicialComplex":
@@ -86,7 +76,7 @@ def to_gudhi(K: "SimplicialComplex", filtration: Sequence[Tensor | None] | None 
             come before its faces. ``K.x`` of :meth:`from_gudhi`, ``[None, *K.x[1:]]`` of
             :func:`mpsn.rips_complex`. Defaults to zeros.
     """
-    tree = import_gudhi().SimplexTree()
+    tree = package("gudhi", "tda").SimplexTree()
     given = [*(filtration or ()), *[None] * (K.dim + 1)]
     below = np.zeros(0)
     for k in range(K.dim + 1):

@@ -121,18 +121,20 @@ class _Growing:
         self._entries: list[int] = []  # of each incidence
 
     def add(self, K: "Complex") -> None:
-        if K.vertex_labels is not None or any(s is not None for s in K._orientation):
+        if K.vertex_labels is not None or (
+            K._ascending and any(B.sign is not None for B in K._incidences)
+        ):
             raise ComplexError(
                 "Expected complexes without vertex labels and in their default orientation, got "
                 "others; remove labels with replace(vertex_labels=None), or use "
                 "ComplexDataset(complexes).save(path), in memory."
             )
-        if self._kind not in (None, K._kind):
+        if self._kind not in (None, type(K)):
             raise ComplexError(
-                f"Expected complexes of one kind, got {self._kind} and {K._kind}; convert them "
+                f"Expected complexes of one kind, got {self._kind} and {type(K)}; convert them "
                 f"with CellComplex.from_complex."
             )
-        self._kind, self.meta = K._kind, meta_of(K)
+        self._kind, self.meta = type(K), meta_of(K)
         more = [0] * (len(K._ptr) - len(self._cells))
         self._cells, self._entries = self._cells + more, self._entries + more
         for k, before in enumerate(self._cells):

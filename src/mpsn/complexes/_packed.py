@@ -62,9 +62,9 @@ class ComplexDataset(Sequence[C]):
             return cast(C, self.batch([one]).to_list()[0])
         return type(self)(self.batch(cast(Index, index)))
 
-    def __getitems__(self, index: list[int]) -> list[C]:
-        """Return what a ``DataLoader`` collates to a batch: one union, made by :meth:`batch`."""
-        return [self.batch(index)]
+    def __getitems__(self, index: list[int]) -> C:
+        """Return what :class:`mpsn.DataLoader` makes a batch of: the batch itself."""
+        return self.batch(index)
 
     def __iter__(self) -> Iterator[C]:
         for start in range(0, len(self), CHUNK):

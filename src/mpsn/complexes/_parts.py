@@ -54,7 +54,6 @@ def skeleton(K: C, d: int) -> C:
         x=K._x[: d + 1],
         y=K._y,
         y_ptr=K._y_ptr,
-        orientation=K._orientation[: d + 1],
         num_vertices=K.num_nodes,
         labels=K._labels,
     )

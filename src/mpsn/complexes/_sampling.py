@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from mpsn._rows.checks import INTEGERS, as_int, as_tensor, check_by_dimension
+from mpsn._rows.packages import package
 from mpsn.complexes._batching import select
-from mpsn.complexes._bridges import package
 from mpsn.complexes._parts import extract
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Incidence

@@ -57,7 +57,7 @@ def as_array(name: str, tensor: Tensor) -> NDArray[Any]:
 def meta_of(K: "Complex") -> NDArray[np.str_]:
     """Return what a file says beside the parts of a union."""
     labels = _encode(K.vertex_labels)
-    return np.array(json.dumps({"format": FORMAT, "kind": K._kind.__name__, "labels": labels}))
+    return np.array(json.dumps({"format": FORMAT, "kind": type(K).__name__, "labels": labels}))
 
 
 def load(path: str | os.PathLike[str]) -> "Complex":
@@ -107,18 +107,20 @@ def open_parts(
 
 
 def to_parts(union: "Complex") -> dict[str, Tensor]:
-    """Return the tensors of a union by name; signs are those of the default orientation."""
+    """Return the tensors of a union by name; of simplices, the orientations instead of signs."""
     named: dict[str, Tensor | None] = {
         **{f"ptr_{k}": t for k, t in enumerate(union._ptr)},
         **{f"x_{k}": t for k, t in enumerate(union._x)},
-        **{f"signs_{k}": t for k, t in enumerate(union._orientation)},
         "y": union._y,
         "y_ptr": union._y_ptr,
     }
-    for k, B in enumerate(reorient(union, [])._incidences, start=1):
+    for k, B in enumerate(union._incidences, start=1):
         named[f"faces_{k}"] = B.face if B.width is None else B.table
         named[f"face_ptr_{k}"] = B.ptr
-        named[f"face_signs_{k}"] = None if union._ascending else B.sign
+        if not union._ascending:
+            named[f"face_signs_{k}"] = B.sign
+        elif bool(((turn := union.orientation(k)) < 0).any()):
+            named[f"signs_{k}"] = turn
     return {name: tensor for name, tensor in named.items() if tensor is not None}
 
 

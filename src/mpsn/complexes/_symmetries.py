@@ -1,6 +1,5 @@
 """The two symmetries of a complex: changes of orientation, and permutations of the cells."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,20 +18,24 @@ C = TypeVar("C", bound="Complex")
 
 
 def reorient(K: C, signs: Sequence[Tensor | None]) -> C:
-    """Return the complex with new orientations ±1 per dimension and unchanged features."""
-    size = len(K._ptr)
-    small = [None if s is None else s.to(torch.int8) for s in signs[:size]]
-    new = small + [None] * (size - len(small))
-    turns = [
-        None if a is b is None else K.orientation(k) * (1 if b is None else b)
-        for k, (a, b) in enumerate(zip(K._orientation, new, strict=True))
-    ]
-    out = copy.copy(K)
-    out._orientation = tuple(new)
-    out._incidences = tuple(
-        _turn(B, turns[k], turns[k - 1]) for k, B in enumerate(K._incidences, start=1)
+    """Return the complex with orientations ±1 per dimension, None for +1, and its features."""
+    given = dict(enumerate(signs))
+    changes: dict[int, Tensor] = {}
+    for k, B in enumerate(K._incidences, start=1):
+        sign = given.get(k)
+        if sign is not None or B.sign is not None or k - 1 in changes:
+            turn = K.orientation(k)
+            changes[k] = turn if sign is None else turn * sign.to(torch.int8)
+    return _turned(K, changes)
+
+
+def _turned(K: C, turns: Mapping[int, Tensor]) -> C:
+    """Return the complex with some orientations multiplied by signs, and unchanged features."""
+    return K._with(
+        _incidences=tuple(
+            _turn(B, turns.get(k), turns.get(k - 1)) for k, B in enumerate(K._incidences, start=1)
+        )
     )
-    return out
 
 
 def _turn(B: Incidence, above: Tensor | None, below: Tensor | None) -> Incidence:
@@ -57,7 +60,7 @@ def flip(K: C, which: Mapping[int, Tensor]) -> C:
         (tensor([[-1.]]), tensor([[ 1., -1.]]))
     """
     check_by_dimension(which, "the cells to flip")
-    signs, x = list(K._orientation), list(K._x)
+    turns, x = dict[int, Tensor](), list(K._x)
     for k, mask in which.items():
         if k < 1:
             raise ComplexError(
@@ -72,8 +75,7 @@ def flip(K: C, which: Mapping[int, Tensor]) -> C:
         check_same_device([K._ptr[0], mask])
         if k > K.dim:
             continue
-        turn = 1 - 2 * mask.to(torch.int8)  # (n_k,)
-        signs[k] = K.orientation(k) * turn
+        turns[k] = turn = 1 - 2 * mask.to(torch.int8)  # (n_k,)
         features = x[k] if k < len(x) else None
         if features is not None:
             if not features.dtype.is_signed:
@@ -81,9 +83,7 @@ def flip(K: C, which: Mapping[int, Tensor]) -> C:
                     f"Expected signed features to flip in dimension {k}, got {features.dtype}."
                 )
             x[k] = features * turn[:, None].to(features.dtype)
-    out = reorient(K, signs)
-    out._x = tuple(x)
-    return out
+    return _turned(K, turns)._with(_x=tuple(x))
 
 
 def permute(K: C, order: Mapping[int, Tensor]) -> C:
@@ -109,23 +109,16 @@ def permute(K: C, order: Mapping[int, Tensor]) -> C:
         )
     rows = [_permutation(K, k, order) for k in range(max(K.dim, 0) + 1)]
     position = [torch.argsort(row) for row in rows]
-    incidences, turns = [], list[Tensor | None]([None])
+    incidences = []
     for k in range(1, K.dim + 1):
         B = select(K.incidence(k), rows[k], K.count(k - 1))
-        face, sign, turn = position[k - 1][B.face], B.sign, None
+        face, sign = position[k - 1][B.face], B.sign
         if 0 in order and K._ascending:  # sort the vertices of each simplex again
             columns = position[0][K.cells(k)[0].view(-1, k + 1)[rows[k]]].argsort(dim=1)
             face, sign = (t.view(-1, k + 1).gather(1, columns).view(-1) for t in (face, B.signs))
-            turn = parity(columns)
         incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, sign))
-        turns.append(turn)
     y = K.y if K.y is None or len(K.y) != K.num_nodes or K.num_nodes == 1 else K.y[rows[0]]
-    out = rebuild(K, incidences, K._ptr, rows, y, K._y_ptr)
-    out._orientation = tuple(
-        s if turn is None else out.orientation(k) * turn
-        for k, (s, turn) in enumerate(zip(out._orientation, turns, strict=True))
-    )
-    return out
+    return rebuild(K, incidences, K._ptr, rows, y, K._y_ptr)
 
 
 def _permutation(K: "Complex", k: int, order: Mapping[int, Tensor]) -> Tensor:

@@ -21,15 +21,16 @@ class CellComplex(Complex):
     polygon, and so on. Two cells may share several faces, but not their whole boundary, except for
     two edges in opposite directions, as in digraphs.
 
-    *Orientation.* The signs of the incidences say how cells are oriented; ``flip`` reverses
-    orientations.
+    *Orientation.* The signs of the incidences say how cells are oriented. By default the first
+    face of each cell has sign +1; ``flip`` reverses orientations.
 
     Args:
         num_vertices: Number of vertices. Defaults to 0.
         incidences: The :class:`mpsn.complexes.Incidence` of dimension 1, 2, ... Defaults to none.
         x: Features per dimension, each (n_k, F_k) or None.
         y: Labels: a number, or a tensor with one row per complex or per vertex.
-        orientation: Signs ±1 per dimension, each (n_k,) or None for the given orientation.
+        orientation: Signs ±1 per dimension, each (n_k,) or None for the default orientation.
+            Defaults to that of the signs of the incidences.
         vertex_labels: Names of the vertices. Defaults to 0, 1, ...
 
     Example:
@@ -111,18 +112,17 @@ class CellComplex(Complex):
             >>> CellComplex.from_complex(SimplicialComplex.from_simplices([[0, 1, 2]]))
             CellComplex(dim=2, counts=(3, 3, 1))
         """
-        out = CellComplex._trusted([], [K.ptr(0)], num_vertices=K.num_nodes)
-        out.__dict__.update(K.__dict__)
-        out._incidences = (*K._incidences[:1], *map(_as_ragged, K._incidences[1:]))
+        incidences = (*K._incidences[:1], *map(_as_ragged, K._incidences[1:]))
+        out = object.__new__(CellComplex)
+        out.__dict__.update(K.__dict__, _incidences=incidences)
         return out
 
     def to_simplicial(self) -> SimplicialComplex:
         """Return the complex with its cells as simplices, if each k-cell has k+1 vertices.
 
-        Features stay as they are; the orientation of each cell becomes ``orientation(k)``.
+        Features and the orientation of each cell stay as they are.
         """
-        tables: list[Tensor] = []
-        signs = [torch.ones(self.num_nodes, dtype=torch.int8, device=self.device)]
+        incidences: list[Incidence] = []
         totals = torch.arange(self.num_nodes, device=self.device)  # sum of each cell's vertices
         for k in range(1, self.dim + 1):
             B, (vertex, ptr) = self.incidence(k), self.cells(k)
@@ -135,24 +135,23 @@ class CellComplex(Complex):
             rows, below, totals = vertex.view(-1, k + 1), totals, vertex.view(-1, k + 1).sum(1)
             omitted = totals[B.cell] - below[B.face]
             column = (rows[B.cell] == omitted[:, None]).to(torch.int8).argmax(1)
-            table = torch.empty_like(rows)
-            table[B.cell, column] = B.face
-            tables.append(table)
+            table, signs = torch.empty_like(rows), torch.empty_like(rows, dtype=torch.int8)
+            table[B.cell, column], signs[B.cell, column] = B.face, B.signs
             if k == 1 and len(torch.unique(table, dim=0)) < len(table):
                 raise ComplexError(
                     "Expected at most one edge between two vertices, got edges in both directions."
                 )
-            sign = B.signs * (1 - 2 * (column % 2)).to(torch.int8) * signs[-1][B.face]
-            signs.append(sign[B.offsets[:-1]])
-        return SimplicialComplex._of_tables(
-            tables,
+            out = Incidence._trusted(table.reshape(-1), B.count, k + 1)
+            same = torch.equal(out.signs, signs.reshape(-1))
+            incidences.append(out if same else out.with_sign(signs.reshape(-1)))
+        return SimplicialComplex._trusted(
+            incidences,
             self._ptr,
             num_vertices=self.num_nodes,
             x=self._x,
             y=self._y,
             y_ptr=self._y_ptr,
             labels=self._labels,
-            orientation=[s if bool((s != 1).any()) else None for s in signs],
         )
 
 

@@ -1,13 +1,11 @@
 """The base class of all complexes: cells by dimension, and the incidences between them."""
 
-import copy
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch
 
 from mpsn._rows.checks import (
     as_tensor,
@@ -17,6 +15,7 @@ from mpsn._rows.checks import (
     check_same_device,
 )
 from mpsn._rows.memory import check_vertices
+from mpsn._rows.value import Value
 from mpsn.complexes import (
     _batching,
     _homology,
@@ -26,7 +25,6 @@ from mpsn.complexes import (
     _subdivision,
     _symmetries,
 )
-from mpsn.complexes._pyg import PyGValue
 from mpsn.complexes._pytree import register
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
@@ -34,16 +32,16 @@ from mpsn.errors import ComplexError
 if TYPE_CHECKING:
     import networkx as nx
 
-FIELDS = ("_incidences", "_ptr", "_x", "_y", "_y_ptr", "_orientation")  # that hold tensors
+FIELDS = ("_incidences", "_ptr", "_x", "_y", "_y_ptr")  # that hold tensors
 
 
-class Complex(PyGValue):
+class Complex(Value):
     """Base class of all complexes: incidences with features, labels and names.
 
-    Complexes are values: methods return new ones. A disjoint union of complexes is again a complex
-    (:func:`mpsn.collate`); :meth:`batch` maps its cells to the complexes. A complex moves with
-    ``.to(device)``, loads through PyG's ``DataLoader``, and is a pytree, so ``torch.export`` and
-    ``torch.func`` accept it as an argument.
+    Complexes are immutable values: methods return new ones. A disjoint union of complexes is again
+    a complex (:func:`mpsn.collate`); :meth:`batch` maps its cells to the complexes. A complex moves
+    with ``.to(device)``, and is a pytree, so ``torch.export`` and ``torch.func`` accept it as an
+    argument.
     """
 
     _incidences: tuple[Incidence, ...]
@@ -51,11 +49,9 @@ class Complex(PyGValue):
     _x: tuple[Tensor | None, ...]
     _y: Tensor | None
     _y_ptr: Tensor | None
-    _orientation: tuple[Tensor | None, ...]
     _counts: tuple[int, ...]
     _labels: tuple[Hashable, ...] | None
     _ascending = False  # whether the vertices of each cell ascend, which orients it
-    _kind: type[Any]  # the class itself, also for the batch classes that PyG derives from it
 
     @classmethod
     def _trusted(
@@ -66,21 +62,25 @@ class Complex(PyGValue):
         x: Sequence[Tensor | None] = (),
         y: Tensor | None = None,
         y_ptr: Tensor | None = None,
-        orientation: Sequence[Tensor | None] = (),
         num_vertices: int | None = None,
         labels: tuple[Hashable, ...] | None = None,
     ) -> Self:
         """Build from valid parts, without checks."""
-        out: Self = object.__new__(cls._kind)
         n0 = int(ptr[0][-1]) if num_vertices is None else num_vertices
         counts = [n0, *map(len, incidences)]
         while counts and counts[-1] == 0:
             counts.pop()
         size = max(1, len(counts))
-        out._counts, out._labels = tuple(counts), labels
-        out._incidences, out._ptr = tuple(incidences[: size - 1]), tuple(ptr[:size])
-        out._x, out._y, out._y_ptr = tuple(x), y, y_ptr
-        out._orientation = tuple(orientation[:size]) + (None,) * (size - len(orientation))
+        out: Self = object.__new__(cls)
+        out.__dict__.update(
+            _counts=tuple(counts),
+            _labels=labels,
+            _incidences=tuple(incidences[: size - 1]),
+            _ptr=tuple(ptr[:size]),
+            _x=tuple(x),
+            _y=y,
+            _y_ptr=y_ptr,
+        )
         return out
 
     @classmethod
@@ -169,10 +169,15 @@ class Complex(PyGValue):
         return self.incidence(k).table
 
     def orientation(self, k: int) -> Tensor:
-        """Return the sign ±1 of each k-cell relative to its default orientation, (n_k,) int8."""
-        signs = self._orientation[k] if k < len(self._orientation) else None
-        if signs is None:
-            return torch.ones(self.count(k), dtype=torch.int8, device=self.device)
+        """Return the sign ±1 of each k-cell relative to its default orientation, (n_k,) int8.
+
+        By default a cell is oriented so that its first face, in its default orientation, has sign
+        +1. Of simplices that is the orientation by ascending vertices.
+        """
+        signs = torch.ones(self.count(0), dtype=torch.int8, device=self.device)
+        for B in map(self.incidence, range(1, k + 1)):
+            first = B.offsets[:-1]
+            signs = B.signs[first] * signs[B.face[first]]
         return signs
 
     def replace(
@@ -188,25 +193,25 @@ class Complex(PyGValue):
         Arguments that are None keep the current values. A new ``orientation`` does not change the
         features; use :meth:`flip` to flip cells together with their features.
         """
-        out = copy.copy(self)
+        changes: dict[str, Any] = {}
         if x is not None:
-            out._x = tuple(self._adopt(t, f"x[{k}]") for k, t in enumerate(x))
-            check_features(out._x, self._counts)
+            features = changes["_x"] = tuple(self._adopt(t, f"x[{k}]") for k, t in enumerate(x))
+            check_features(features, self._counts)
         if y is not None:
             labels = self._adopt(y, "y")
             assert labels is not None
-            out._y = labels.reshape(1) if labels.dim() == 0 else labels
-            out._y_ptr = _batching.label_offsets(
-                out._y, self.num_complexes, self.num_nodes, self._ptr
-            )
-        if orientation is not None:
-            signs = [self._adopt(s, f"orientation {k}") for k, s in enumerate(orientation)]
-            check_orientation(signs, self._counts)
-            out = _symmetries.reorient(out, signs)
+            labels = labels.reshape(1) if labels.dim() == 0 else labels
+            sizes = self.num_complexes, self.num_nodes, self._ptr
+            changes |= {"_y": labels, "_y_ptr": _batching.label_offsets(labels, *sizes)}
         if vertex_labels is not None:
-            out._labels = tuple(vertex_labels)
-            check_labels(out._labels, self.num_nodes)
-        return out
+            names = changes["_labels"] = tuple(vertex_labels)
+            check_labels(names, self.num_nodes)
+        out = self._with(**changes)
+        if orientation is None:
+            return out
+        signs = [self._adopt(s, f"orientation {k}") for k, s in enumerate(orientation)]
+        check_orientation(signs, self._counts)
+        return _symmetries.reorient(out, signs)
 
     def _adopt(self, value: object, what: str) -> Tensor | None:
         """Return a user's numbers as a tensor on our device; tensors elsewhere are refused."""
@@ -222,14 +227,44 @@ class Complex(PyGValue):
 
     def bare(self) -> Self:
         """Return the complex without features, labels and vertex names; orientation stays."""
-        out = copy.copy(self)
-        out._x, out._y, out._y_ptr, out._labels = (), None, None, None
-        return out
+        return self._with(_x=(), _y=None, _y_ptr=None, _labels=None)
 
     cells = _parts.cells
     skeleton = _parts.skeleton
     subcomplex = _parts.subcomplex
     barycentric_subdivision = _subdivision.barycentric_subdivision
+
+    # Memory ------------------------------------------------------------------------------------
+
+    def apply(self, func: Callable[[Tensor], Tensor]) -> Self:
+        """Return a copy with ``func`` applied to every tensor."""
+
+        def each(t: Tensor | None) -> Tensor | None:
+            return None if t is None else func(t)
+
+        return self._with(
+            _incidences=tuple(B.apply(func) for B in self._incidences),
+            _ptr=tuple(map(func, self._ptr)),
+            _x=tuple(map(each, self._x)),
+            _y=each(self._y),
+            _y_ptr=each(self._y_ptr),
+        )
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Self:
+        """Return the complex on another device."""
+        return self.apply(lambda t: t.to(device, non_blocking=non_blocking))
+
+    def cpu(self) -> Self:
+        """Return the complex in main memory."""
+        return self.to("cpu")
+
+    def cuda(self) -> Self:
+        """Return the complex on the current GPU."""
+        return self.to("cuda")
+
+    def pin_memory(self) -> Self:
+        """Return the complex in pinned memory, from where it moves to a GPU while others work."""
+        return self.apply(Tensor.pin_memory)
 
     # Unions and batches --------------------------------------------------------------------
 
@@ -256,10 +291,6 @@ class Complex(PyGValue):
         """Return the unsigned incidence between the complexes of a union and their k-cells."""
         cells = torch.arange(self.count(k), device=self.device)
         return Incidence._trusted(cells, self.count(k), None, self.ptr(k))
-
-    @classmethod
-    def _join(cls, items: "list[Complex]") -> "Complex":
-        return _batching.collate(items)
 
     to_list = _batching.to_list
     save = _saving.save
@@ -293,7 +324,7 @@ class Complex(PyGValue):
 
     def __eq__(self, other: object) -> bool:
         """Return whether structure, features, labels, orientation and vertex names all agree."""
-        if not isinstance(other, Complex) or self._kind is not other._kind:
+        if not isinstance(other, Complex) or type(self) is not type(other):
             return NotImplemented
         plain, theirs = (self._counts, self._labels), (other._counts, other._labels)
         if plain != theirs or self.device != other.device:
@@ -306,9 +337,15 @@ class Complex(PyGValue):
     __hash__ = None  # type: ignore[assignment]
 
     def _tensors(self) -> list[Tensor | None]:
-        n = len(self._counts)
-        signs = [self.orientation(k) for k in range(n)]
-        return [*self._ptr, *signs, *self.x[:n], self._y, self._y_ptr]
+        return [*self._ptr, *self.x[: len(self._counts)], self._y, self._y_ptr]
+
+    def __getitem__(self, key: object) -> Any:
+        raise TypeError(
+            f"Expected an attribute or a method of {self}, got an index {key!r:.40}; take a union "
+            f"apart with to_list(), and make batches with mpsn.DataLoader."
+        )
+
+    __iter__ = None
 
     def __repr__(self) -> str:
         parts = [f"dim={self.dim}", f"counts={self.counts}"]
@@ -324,8 +361,7 @@ class Complex(PyGValue):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def __init_subclass__(cls) -> None:
-        if not issubclass(cls, Batch):
-            cls._kind = _saving.KINDS[cls.__name__] = cls
+        _saving.KINDS[cls.__name__] = cls
         register(cls, FIELDS, ("_counts", "_labels"))
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.checks import as_index_table, as_int, check_face_tables
-from mpsn.complexes import _bridges, _convert, _gudhi, _symmetries
+from mpsn.complexes import _bridges, _convert, _gudhi
 from mpsn.complexes.complex import Complex, as_incidences
 from mpsn.complexes.incidence import Incidence
 
@@ -73,9 +73,7 @@ class SimplicialComplex(Complex):
         """Build from valid face tables, without checks."""
         n0 = fields.pop("num_vertices", None)
         n0 = int(ptr[0][-1]) if n0 is None else n0
-        signs = fields.pop("orientation", ())
-        out = cls._trusted(as_incidences(tables, n0), ptr, num_vertices=n0, **fields)
-        return _symmetries.reorient(out, signs) if any(s is not None for s in signs) else out
+        return cls._trusted(as_incidences(tables, n0), ptr, num_vertices=n0, **fields)
 
     @staticmethod
     def _width(k: int) -> int:

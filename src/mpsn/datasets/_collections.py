@@ -11,8 +11,8 @@ from typing import Any
 
 import networkx as nx
 import torch
-from torch_geometric.data import Data, Dataset
 
+from mpsn._rows.packages import is_pyg
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes._mapped import is_packed
 from mpsn.complexes._objects import find_ends
@@ -337,9 +337,9 @@ def _pickled(path: Path, allowed: bool, target: str | None, labeled: bool) -> Gr
             raise FileError(
                 f"Expected a list of PyG Data in {path}, got {error!r:.200}."
             ) from error
-        many = isinstance(found, (list, tuple, Dataset))
+        many = isinstance(found, (list, tuple)) or is_pyg(found, "Dataset")
         graphs = list(found) if many else [found]
-        if not all(isinstance(graph, Data) for graph in graphs):
+        if not all(is_pyg(graph, "Data") for graph in graphs):
             raise FileError(f"Expected a list of PyG Data in {path}, got {type(found).__name__}.")
         for i, graph in enumerate(graphs):
             y = torch.zeros(0) if graph.y is None else torch.as_tensor(graph.y).reshape(-1)

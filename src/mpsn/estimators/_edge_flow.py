@@ -172,7 +172,7 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model and its complex to one file: arrays and JSON, no pickle."""
         check_is_fitted(self, "model_")
-        kind = self.complex._kind.__name__
+        kind = type(self.complex).__name__
         learned = Learned(self.classes_.tolist(), self.history_, self.n_validation_, kind)
         parts = to_parts(self.complex.bare())
         tensors = {f"complex.{name}": part for name, part in parts.items()}

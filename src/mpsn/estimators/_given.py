@@ -12,8 +12,8 @@ import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
+from mpsn._rows.packages import is_pyg
 from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.complexes.complex import Complex
 from mpsn.datasets._files import graph_suffix, iter_graphs
@@ -82,7 +82,7 @@ def read(graph: object, notes: Notes) -> Read:
         vertices = _attributes([row for _, row in graph.nodes(data=True)])
         edges = _attributes([row for _, _, row in graph.edges(data=True)])
         ways = "one" if graph.is_directed() else "both"
-    elif isinstance(graph, Data):
+    elif is_pyg(graph, "Data"):
         ways = "listed"
         if (weight := graph.get("edge_weight")) is not None:
             edges["edge_weight"] = _matrix(weight)

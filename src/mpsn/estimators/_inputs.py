@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Dataset
 
+from mpsn._rows.packages import is_pyg
 from mpsn.complexes import CellComplex, ComplexDataset, collate
 from mpsn.complexes._graphs import Graph
 from mpsn.complexes._packed import labels_by_complex
@@ -107,7 +107,7 @@ def check_many(graphs: object) -> None:
     many = hasattr(graphs, "__iter__") and not hasattr(graphs, "edge_index")
     if isinstance(graphs, (Tensor, np.ndarray)):  # points, an image, edges; or an array of objects
         many = graphs.ndim != 2 or graphs.dtype == object
-    if isinstance(graphs, one) or not (many or isinstance(graphs, Dataset)):
+    if isinstance(graphs, one) or not (many or is_pyg(graphs, "Dataset")):
         raise GraphError(
             f"Expected a list of graphs, got one {type(graphs).__name__}; put it into a list."
         )

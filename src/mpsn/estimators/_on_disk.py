@@ -103,5 +103,5 @@ def _as_one(K: Complex) -> Complex:
     """Return a union as one complex: features of cells do not depend on which is whose."""
     whole = [torch.tensor([0, K.count(k)]) for k in range(len(K._ptr))]
     below = [K.incidence(k) for k in range(1, len(whole))]
-    one: Complex = union_of(K._kind, below, whole, num_vertices=K.num_nodes, x=K.x)
+    one: Complex = union_of(type(K), below, whole, num_vertices=K.num_nodes, x=K.x)
     return one

@@ -133,7 +133,8 @@ def on(
     K: SimplicialComplex, steps: Steps, device: torch.device
 ) -> tuple[SimplicialComplex, Tensor, Tensor, Tensor]:
     """Return what a model reads, on a device."""
-    return K.to(device), *(values.to(device) for values in steps[:3])
+    x, last, after = (values.to(device) for values in steps[:3])
+    return K.to(device), x, last, after
 
 
 def prefixes(K: SimplicialComplex, steps: Steps) -> Steps:

@@ -52,7 +52,7 @@ class OnDisk:
         ends = pad(sizes, (0, 0, 1, 1)).cumsum(0).T  # the last complex is that of padding
         ptr = [offsets.contiguous() for offsets in ends]
         below = [K.incidence(k) for k in range(1, len(ptr))]
-        K = union_of(K._kind, below, ptr, num_vertices=K.num_nodes, x=K.x)
+        K = union_of(type(K), below, ptr, num_vertices=K.num_nodes, x=K.x)
         valid = sizes.sum(0)[:, None].to(self.device)  # (D, 1)
         return WideBatch(K.to(self.device), tuple(valid), padded)
 

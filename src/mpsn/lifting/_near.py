@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from scipy.spatial import cKDTree
 from torch import Tensor
-from torch_geometric.data import Data
 
 from mpsn._rows.checks import as_tensor, check_features
 from mpsn._rows.device import pick_device
+from mpsn._rows.packages import is_pyg
 from mpsn._rows.rows import ranges
 from mpsn.errors import ComplexError
 from mpsn.lifting._shared import Budget, Device, cut
@@ -34,10 +34,11 @@ class Points(NamedTuple):
 def as_points(points: object, device: Device = None) -> Points:
     """Read points (n, d) as an array of any kind, or PyG ``Data`` with ``pos``."""
     given: Any = points
-    known, y = (given.x, given.y) if isinstance(given, Data) else (None, None)
-    if isinstance(given, Data) and given.pos is None:
+    is_data = is_pyg(points, "Data")
+    known, y = (given.x, given.y) if is_data else (None, None)
+    if is_data and given.pos is None:
         raise ComplexError("Expected PyG Data with positions pos, got none; set data.pos.")
-    position = as_tensor(given.pos if isinstance(given, Data) else given, "points")
+    position = as_tensor(given.pos if is_data else given, "points")
     if position.dim() != 2 or position.is_complex() or position.shape[1] < 1:
         raise ComplexError(
             f"Expected points of shape (n, d), one row of d >= 1 coordinates per point, got "

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mpsn._rows.packages import package
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._gudhi import import_gudhi
 from mpsn.errors import ComplexError, LeftOut
 from mpsn.lifting._near import as_points, check_radius
 from mpsn.lifting._shared import Device, check_size
@@ -105,7 +105,7 @@ def witness_complex(
     cloud = position.double().cpu().numpy()
     if isinstance(landmarks, int):
         check_size(landmarks, "landmarks", 1)
-        chosen = import_gudhi().choose_n_farthest_points(
+        chosen = package("gudhi", "tda").choose_n_farthest_points(
             cloud, nb_points=landmarks, starting_point=0
         )
     else:
@@ -122,7 +122,7 @@ def witness_complex(
             stacklevel=2,
         )
         y = None
-    builder = import_gudhi().EuclideanWitnessComplex(landmarks=chosen, witnesses=cloud)
+    builder = package("gudhi", "tda").EuclideanWitnessComplex(landmarks=chosen, witnesses=cloud)
     tree = builder.create_simplex_tree(radius**2, -1 if max_dim is None else max_dim)
     return _keep(tree, torch.tensor(chosen, dtype=torch.float64).to(position), y, squared=True)
 
@@ -134,7 +134,7 @@ def _delaunay(
     if radius is not None:
         check_radius(radius)
     position, x, y = as_points(points, device)
-    builder = getattr(import_gudhi(), kind)(points=position.double().cpu().numpy())
+    builder = getattr(package("gudhi", "tda"), kind)(points=position.double().cpu().numpy())
     most = math.inf if radius is None else radius**2
     tree = builder.create_simplex_tree(most, output_squared_values=False)
     if max_dim is not None:

@@ -10,12 +10,12 @@ import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
-from torch_geometric.data import Data
 
 from mpsn._rows.checks import INTEGERS, as_tensor
+from mpsn._rows.packages import is_pyg, package
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes._convert import closure, unique_rows
-from mpsn.errors import ComplexError, FileError, MeshWarning, MissingPackageError
+from mpsn.errors import ComplexError, FileError, MeshWarning
 from mpsn.lifting._near import as_points, lengths
 from mpsn.lifting._shared import Device
 
@@ -103,7 +103,7 @@ def _read(mesh: Any) -> tuple[Any, Any]:
     """Return positions, or data with positions, and cells."""
     if isinstance(mesh, (str, os.PathLike)):
         return _file(Path(mesh))
-    if isinstance(mesh, Data):
+    if is_pyg(mesh, "Data"):
         if mesh.face is None:
             raise ComplexError("Expected PyG Data with triangles face (3, m), got none.")
         return mesh, mesh.face.T
@@ -119,12 +119,7 @@ def _read(mesh: Any) -> tuple[Any, Any]:
 
 
 def _file(path: Path) -> tuple[Any, Any]:
-    try:
-        import trimesh
-    except ImportError as error:
-        raise MissingPackageError(
-            "Expected trimesh to be installed; run pip install 'mpsn[mesh]'."
-        ) from error
+    trimesh = package("trimesh", "mesh")
     if not path.is_file():
         raise FileError(f"Expected a mesh at {path}, found no file.")
     try:

@@ -6,27 +6,28 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.nn.resolver import activation_resolver
 
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 
 Activation = Callable[[Tensor], Tensor]
+_MODULES = torch.nn.modules.activation
+ACTIVATIONS = {name.lower(): getattr(_MODULES, name) for name in _MODULES.__all__}
+ACTIVATIONS |= {"id": torch.nn.Identity, "swish": torch.nn.SiLU}
 
 
 def activation(act: str | Activation, inplace: bool = False) -> Activation:
-    """Return an activation by its name in PyG, or ``"id"``, as a new module; functions pass.
+    """Return one of torch's activations by its name, or ``"id"``, as a new module; functions pass.
 
     ``inplace`` lets the module overwrite its input, such as the output of a dense layer, which
     halves what is saved for the gradient.
     """
     if callable(act):
         return act
-    if act == "id":
-        return torch.nn.Identity()
+    plain = act.lower().translate(dict.fromkeys(map(ord, " -_"))) if isinstance(act, str) else ""
     try:
-        module: Any = activation_resolver(act)
-    except (TypeError, ValueError) as error:
+        module: Any = ACTIVATIONS[plain]()
+    except (KeyError, TypeError) as error:  # some need arguments
         raise LayerError(
             f"Expected the name of an activation, such as 'elu', 'relu', 'tanh' or 'id', or a "
             f"function, got {act!r}."

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Dataset
 
+from mpsn._rows.packages import is_pyg
 from mpsn.complexes._graphs import CleanGraphs, Graph, as_graph, clean_graphs
 from mpsn.errors import ColoringError
 
@@ -24,7 +24,8 @@ def is_one(graphs: object) -> bool:
     """Return whether this is one graph, not a list; a pair (edge_index, num_nodes) is one graph."""
     if isinstance(graphs, tuple) and len(graphs) == 2:
         return isinstance(graphs[1], (int, np.integer))
-    return isinstance(graphs, Graph) or not isinstance(graphs, (Sequence, Dataset))
+    many = isinstance(graphs, Sequence) or is_pyg(graphs, "Dataset")
+    return isinstance(graphs, Graph) or not many
 
 
 def read(graphs: object) -> CleanGraphs:

@@ -57,7 +57,7 @@ class WideData:
     def __init__(self, dataset: ComplexDataset[Any], max_dim: int) -> None:
         union: Complex = dataset.union
         dims = range(max(max_dim, 1) + 1)
-        self._kind = union._kind
+        self._kind = type(union)
         # Complex number N, and row n_k of dimension k, stand for "none" and for padding.
         cells = [_Rows(union.ptr(k)) for k in dims]
         self._below = [union.incidence(k) for k in dims[1:]]

@@ -62,7 +62,7 @@ class CINConv(torch.nn.Module):
         coface_message: Whether messages pass through MLP_M together with the shared cell.
             Defaults to True.
         lower: Whether lower neighbors send messages too. Defaults to False.
-        act: The non-linearity: a name that PyG knows, ``"id"``, or a function. Defaults to
+        act: The non-linearity: an activation of torch by name, ``"id"``, or a function. Defaults to
             ``"elu"``.
         norm: Whether to use batch normalization. Defaults to False.
         eps: Initial value of ε_B, ε_↑ and ε_↓. Defaults to 0.

@@ -24,7 +24,7 @@ class LinearMPSNConv(torch.nn.Module):
         in_channels: Width F of the input.
         out_channels: Width G of the output.
         max_dim: Largest dimension of the cells used.
-        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"id"``.
+        act: ψ: an activation of torch by name, ``"id"``, or a function. Defaults to ``"id"``.
 
     Shapes:
         One tensor (n_k, F), or (n_k, B, F), per dimension 0, ..., max_dim in; G instead of F out.

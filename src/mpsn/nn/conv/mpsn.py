@@ -1,12 +1,10 @@
 """The general message passing layer, with any messages, aggregation and update."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn.aggr import Aggregation, MeanAggregation, MultiAggregation, SumAggregation
-from torch_geometric.nn.resolver import aggregation_resolver
 
 from mpsn._rows.sums import per_row
 from mpsn.complexes._operators import Kind, entry_pairs
@@ -18,7 +16,7 @@ from mpsn.nn._checks import check_complex, check_list
 from mpsn.nn.conv._signature import Function, read_function
 
 KINDS: tuple[Kind, ...] = ("boundary", "coboundary", "lower", "upper")
-LINEAR: dict[type, Reduce] = {SumAggregation: "sum", MeanAggregation: "mean"}
+LINEAR: dict[str, Reduce] = {"sum": "sum", "add": "sum", "mean": "mean"}
 Given = Callable[..., Tensor] | Sequence[Callable[..., Tensor] | None] | None
 
 
@@ -88,21 +86,12 @@ class MPSNConv(torch.nn.Module):
         coboundary: Given = None,
         lower: Given = None,
         upper: Given = None,
-        aggr: str | Aggregation | Sequence[str | Aggregation] = "sum",
+        aggr: str | torch.nn.Module | Sequence[str | torch.nn.Module] = "sum",
         signed: bool = False,
     ) -> None:
         super().__init__()
         self.signed = signed
-        try:
-            one = isinstance(aggr, str | Aggregation)
-            self.aggr: Any = aggregation_resolver(aggr) if one else MultiAggregation(list(aggr))
-        except (TypeError, ValueError) as error:
-            raise LayerError(
-                f"Expected aggr as an aggregation of PyG, a name or a list, got {aggr!r}: {error}"
-            ) from error
-        parts = [self.aggr] if one else list(self.aggr.aggrs)
-        linear = all(type(part) in LINEAR for part in parts)
-        self.reduces = [LINEAR[type(part)] for part in parts] if linear else []
+        self.reduces, self.aggr = _read_aggregation(aggr)
         given = (boundary, coboundary, lower, upper, update)
         self._functions: dict[str, list[Function | None] | Function | None] = {}
         for name, functions in zip((*KINDS, "update"), given, strict=True):
@@ -200,6 +189,11 @@ class MPSNConv(torch.nn.Module):
         return self._aggregate(message, index, h.shape[0])
 
     def _aggregate(self, message: Tensor, receiver: Tensor, count: int) -> Tensor:
+        if self.reduces:
+            total = message.new_zeros((count, *message.shape[1:])).index_add(0, receiver, message)
+            number = torch.bincount(receiver, minlength=count).clamp(min=1)
+            mean = total / per_row(number, total)
+            return _join([total if reduce == "sum" else mean for reduce in self.reduces])
         if message.shape[0]:
             out: Tensor = self.aggr(message, receiver, dim_size=count, dim=0)
             has_sender = torch.zeros(count, dtype=torch.bool, device=out.device)
@@ -248,6 +242,28 @@ class MPSNConv(torch.nn.Module):
         message = self._call(kind, k, **values)
         message = per_row(sign, message) * message if self.signed else message
         return self._aggregate(message, receiver, h.shape[0])
+
+
+def _read_aggregation(aggr: object) -> tuple[list[Reduce], Any]:
+    """Return sums and means by name; anything else as a module of PyG, which is imported then."""
+    one = isinstance(aggr, str | torch.nn.Module)
+    parts: list[Any] = list(aggr) if isinstance(aggr, Iterable) and not one else [aggr]
+    if parts and all(isinstance(part, str) and part in LINEAR for part in parts):
+        return [LINEAR[part] for part in parts], None
+    from torch_geometric.nn.aggr import MeanAggregation, MultiAggregation, SumAggregation
+    from torch_geometric.nn.resolver import aggregation_resolver
+
+    try:
+        module: Any = aggregation_resolver(aggr) if one else MultiAggregation(parts)
+    except (TypeError, ValueError) as error:
+        raise LayerError(
+            f"Expected aggr as an aggregation of PyG, a name or a list, got {aggr!r}: {error}"
+        ) from error
+    names: dict[type, Reduce] = {SumAggregation: "sum", MeanAggregation: "mean"}
+    kinds = [type(part) for part in ([module] if one else module.aggrs)]
+    if all(kind in names for kind in kinds):
+        return [names[kind] for kind in kinds], None
+    return [], module
 
 
 def _join(parts: list[Tensor]) -> Tensor:

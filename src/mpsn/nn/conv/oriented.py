@@ -23,7 +23,7 @@ class OrientedConv(torch.nn.Module):
         in_channels: Width F of the input.
         out_channels: Width G of the output.
         dim: Dimension of the cells. Defaults to 1.
-        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"id"``.
+        act: ψ: an activation of torch by name, ``"id"``, or a function. Defaults to ``"id"``.
         signed: Whether messages are multiplied by o. Defaults to True.
         upper: Whether upper neighbors send messages. Defaults to True.
         bias: Whether to add a bias, which breaks orientation equivariance. Defaults to False.

@@ -40,7 +40,7 @@ class SCConv(torch.nn.Module):
     Args:
         in_channels: Width F of the input.
         out_channels: Width G of the output.
-        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"relu"``.
+        act: ψ: an activation of torch by name, ``"id"``, or a function. Defaults to ``"relu"``.
 
     Shapes:
         Three tensors (n_k, F), or (n_k, B, F), in; G instead of F out.

@@ -20,7 +20,7 @@ class SCoNeConv(torch.nn.Module):
         in_channels: Width F of the input.
         out_channels: Width G of the output.
         dim: Dimension k of the cells. Defaults to 1.
-        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"tanh"``.
+        act: ψ: an activation of torch by name, ``"id"``, or a function. Defaults to ``"tanh"``.
 
     Shapes:
         (n_dim, F) in and (n_dim, G) out; (n_dim, B, F) for a batch of cochains on one complex.

@@ -21,7 +21,7 @@ class SNNConv(torch.nn.Module):
         out_channels: Width G of the output.
         degree: Degree R of the polynomial.
         dim: Dimension p of the cells. Defaults to 1.
-        act: ψ: a name that PyG knows, ``"id"``, or a function. Defaults to ``"id"``.
+        act: ψ: an activation of torch by name, ``"id"``, or a function. Defaults to ``"id"``.
         bias: Whether to add b, which breaks orientation equivariance. Defaults to False.
         scale: Factor s, such as one over the largest eigenvalue of the Laplacian, which keeps
             powers small (Ebli et al. use it). Defaults to 1.

@@ -5,7 +5,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GINConv, GINEConv
 
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
@@ -62,6 +61,8 @@ class GIN(Model):
         edge_channels: int = 0,
     ) -> None:
         super().__init__(locals())
+        from torch_geometric.nn import GINConv, GINEConv
+
         self.in_channels = [in_channels, edge_channels] if edge_channels else in_channels
         self.max_dim, self.hidden, self.jump = int(edge_channels > 0), hidden, jump
         self.project = torch.nn.ModuleList(

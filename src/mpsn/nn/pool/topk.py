@@ -102,7 +102,7 @@ class TopKPool(torch.nn.Module):
         dim: Dimension of the scored cells. Defaults to 0, vertices.
         score: From features (n, F) to scores (n, 1), before the non-linearity. Defaults to a
             learned projection.
-        act: The non-linearity: a name that PyG knows, ``"id"``, or a function. Defaults to
+        act: The non-linearity: an activation of torch by name, ``"id"``, or a function. Defaults to
             ``"tanh"``.
 
     Shapes:

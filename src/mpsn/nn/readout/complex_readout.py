@@ -5,7 +5,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.nn.aggr import Aggregation
 
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
@@ -32,7 +31,7 @@ class ComplexReadout(torch.nn.Module):
         dims: The dimensions to read.
         reduce: AGG: ``"sum"``, ``"mean"``, or an aggregation of PyG or its name, see
             :func:`mpsn.nn.global_pool`; or a list, one for each of ``dims``. Defaults to ``"sum"``.
-        act: The non-linearity: a name that PyG knows, or ``"id"``. Defaults to ``"relu"``.
+        act: The non-linearity: an activation of torch, or ``"id"``. Defaults to ``"relu"``.
         bias: Whether MLP_p have biases. Defaults to True.
         shared: Whether all dimensions share one MLP_p. Defaults to False.
         dropout: Dropout rate. Defaults to 0.
@@ -61,7 +60,7 @@ class ComplexReadout(torch.nn.Module):
         out_channels: int,
         *,
         dims: Sequence[int],
-        reduce: str | Aggregation | Sequence[str | Aggregation] = "sum",
+        reduce: str | torch.nn.Module | Sequence[str | torch.nn.Module] = "sum",
         act: str = "relu",
         bias: bool = True,
         shared: bool = False,
@@ -77,13 +76,13 @@ class ComplexReadout(torch.nn.Module):
         if not dims:
             raise LayerError("Expected at least one dimension to read, got none.")
         self.in_channels, self.dims = in_channels, tuple(dims)
-        each = [reduce] * len(dims) if isinstance(reduce, str | Aggregation) else reduce
+        each = [reduce] * len(dims) if isinstance(reduce, str | torch.nn.Module) else reduce
         if len(each) != len(dims):
             raise LayerError(
                 f"Expected one way to reduce, or one for each of {len(dims)} dims, got {len(each)}."
             )
         self.reduce, self.dropout_position = list(map(as_aggregation, each)), dropout_position
-        learned = [one for one in self.reduce if isinstance(one, Aggregation)]
+        learned = [one for one in self.reduce if not isinstance(one, str)]
         self.aggregations = torch.nn.ModuleList(learned)
         self.dense = torch.nn.ModuleList(
             torch.nn.Linear(width_of(one, in_channels), hidden, bias=bias)

@@ -4,8 +4,6 @@ import copy
 
 import torch
 from torch import Tensor
-from torch_geometric.nn.aggr import Aggregation
-from torch_geometric.nn.resolver import aggregation_resolver
 
 from mpsn._rows.sums import wide
 from mpsn.complexes.complex import Complex
@@ -13,7 +11,7 @@ from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError
 
 
-def global_pool(K: Complex, k: int, h: Tensor, reduce: str | Aggregation = "sum") -> Tensor:
+def global_pool(K: Complex, k: int, h: Tensor, reduce: str | torch.nn.Module = "sum") -> Tensor:
     r"""Sum, average or otherwise aggregate the k-cells of each complex of a union.
 
     Args:
@@ -35,14 +33,14 @@ def global_pool(K: Complex, k: int, h: Tensor, reduce: str | Aggregation = "sum"
                 [7.]])
     """
     aggregation = as_aggregation(reduce)
-    alone = K.num_complexes == 1 and not isinstance(aggregation, Aggregation)
+    alone = K.num_complexes == 1 and isinstance(aggregation, str)
     if h.shape[0] != K.count(k) or (h.dim() == 3 and not alone):
         raise LayerError(
             f"Expected features of the {K.count(k)} {k}-cells of {K.num_complexes} complexes, "
             f"one row each, got {tuple(h.shape)}; a batch (n, B, F) lives on one complex, and is "
             f"summed or averaged."
         )
-    if isinstance(aggregation, Aggregation):
+    if not isinstance(aggregation, str):
         return _aggregate(K, k, h, aggregation)
     if alone:
         total = h.sum(dim=0, keepdim=h.dim() == 2)  # (1, F) or (B, F)
@@ -50,7 +48,7 @@ def global_pool(K: Complex, k: int, h: Tensor, reduce: str | Aggregation = "sum"
     return K.membership(k).from_faces(h, reduce=aggregation)
 
 
-def _aggregate(K: Complex, k: int, h: Tensor, aggregation: Aggregation) -> Tensor:
+def _aggregate(K: Complex, k: int, h: Tensor, aggregation: torch.nn.Module) -> Tensor:
     """Aggregate with PyG; many aggregations fail on nothing, or do not make zero of it."""
     sizes, index = K.ptr(k).diff(), K.batch(k)
     if not len(index):
@@ -59,25 +57,28 @@ def _aggregate(K: Complex, k: int, h: Tensor, aggregation: Aggregation) -> Tenso
     return torch.where((sizes > 0)[:, None], out, 0)
 
 
-def as_aggregation(reduce: object) -> Reduce | Aggregation:
+def as_aggregation(reduce: object) -> Reduce | torch.nn.Module:
     """Return ``"sum"``, ``"mean"``, or an aggregation of PyG, given itself or by name."""
     if reduce == "sum" or reduce == "mean":
         return reduce
+    from torch_geometric.nn.aggr import Aggregation
+    from torch_geometric.nn.resolver import aggregation_resolver
+
     try:
         found = aggregation_resolver(reduce)
     except (TypeError, ValueError):
         found = None
     if isinstance(found, Aggregation):
-        return found
+        return found  # type: ignore[no-any-return]
     raise LayerError(
         f"Expected reduce 'sum', 'mean', a PyG Aggregation, or the name of one without arguments, "
         f"such as 'max' or 'softmax', got {reduce!r:.60}."
     )
 
 
-def width_of(aggregation: Reduce | Aggregation, in_channels: int) -> int:
+def width_of(aggregation: Reduce | torch.nn.Module, in_channels: int) -> int:
     """Return how wide the result of an aggregation of features of a width is."""
-    if not isinstance(aggregation, Aggregation):
+    if isinstance(aggregation, str):
         return in_channels
     with torch.no_grad():
         trial = copy.deepcopy(aggregation).eval()
