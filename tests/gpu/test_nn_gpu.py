@@ -162,7 +162,7 @@ def test_messages_in_one_kernel(rings, act, k, batch, dtype):
         lambda h, c, w, b: _messages(*split_linear([h, c], w, b), B, act),
         [t.double() for t in inputs],
     )
-    assert got[0].grad_fn.name() == "_FusedBackward"
+    assert "coface_messages" in got[0].grad_fn.name()
     for a, b in zip(got, right, strict=True):
         scale = b.abs().max()
         tolerance = 1e-5 if dtype == torch.float32 else 1e-12

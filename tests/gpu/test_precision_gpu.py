@@ -105,7 +105,7 @@ def test_messages_in_half_precision(kind, width, batch, act):
         full = [t.double().cuda().requires_grad_() for t in given]
         got, right = messages(*half, B, a), _messages(*full, B, a)
         fused = B.width is not None
-        assert (got.grad_fn.name() == "_FusedBackward") == fused
+        assert ("coface_messages" in got.grad_fn.name()) == fused
         weight = torch.randn_like(right).bfloat16()
         slopes = torch.autograd.grad(got, half, weight)
         expected = torch.autograd.grad(right, full, weight.double())

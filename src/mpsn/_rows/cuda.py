@@ -11,7 +11,6 @@ except ImportError:
 
 WIDTH = 1024  # maximal number of columns per program
 LONG = 256  # maximal number of entries per program
-TILE = 1024  # maximal number of sums per program; with fewer, starting programs takes longest
 
 if triton is not None:
 
@@ -22,36 +21,30 @@ if triton is not None:
 
     @triton.jit
     def _sum(  # type: ignore[no-untyped-def]
-        h, index, weight, start, size, column, inside, columns, WEIGHTED: tl.constexpr
+        h, index, weight, start, end, column, inside, columns, WEIGHTED: tl.constexpr
     ):
-        """Add up several runs of entries, given by start and size."""
-        total = widened(tl.zeros([start.shape[0], column.shape[0]], dtype=h.dtype.element_ty))
-        for j in range(tl.max(size, 0)):
-            there = j < size
-            row = tl.load(index + start + j, mask=there, other=0)[:, None]
-            mask = there[:, None] & inside[None, :]
-            value = tl.load(h + row * columns + column[None, :], mask=mask, other=0.0)
+        """Add up the entries from start to end."""
+        total = widened(tl.zeros([column.shape[0]], dtype=h.dtype.element_ty))
+        for j in range(start, end):
+            value = tl.load(h + tl.load(index + j) * columns + column, mask=inside, other=0.0)
             if WEIGHTED:
-                scale = tl.load(weight + start + j, mask=there, other=0.0)[:, None]
-                value = value.to(total.dtype) * scale.to(total.dtype)
+                value = value.to(total.dtype) * tl.load(weight + j).to(total.dtype)
             total += value
         return total
 
     @triton.jit
     def _rows(  # type: ignore[no-untyped-def]
         h, index, ptr, weight, out, columns, n,
-        WIDTH: tl.constexpr, ROWS: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr,
+        WIDTH: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr,
     ):  # fmt: skip
-        """Add up some rows; write zeros for those too long."""
-        row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+        """Add up a row; write zeros for one too long."""
+        row = tl.program_id(0).to(tl.int64)
         column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
         inside = column < columns
-        start = tl.load(ptr + row, mask=row < n, other=0)
-        size = tl.load(ptr + row + 1, mask=row < n, other=0) - start
-        size = tl.where((LONG > 0) & (size > LONG), 0, size)
-        total = _sum(h, index, weight, start, size, column, inside, columns, WEIGHTED)
-        mask = (row < n)[:, None] & inside[None, :]
-        tl.store(out + row[:, None] * columns + column[None, :], total, mask=mask)
+        start, end = tl.load(ptr + row), tl.load(ptr + row + 1)
+        end = tl.where((LONG > 0) & (end - start > LONG), start, end)
+        total = _sum(h, index, weight, start, end, column, inside, columns, WEIGHTED)
+        tl.store(out + row * columns + column, total, mask=inside)
 
     @triton.jit
     def _row_of(ptr, n, entry):  # type: ignore[no-untyped-def]
@@ -65,7 +58,7 @@ if triton is not None:
     @triton.jit
     def _pieces(  # type: ignore[no-untyped-def]
         h, index, ptr, weight, out, columns, n,
-        WIDTH: tl.constexpr, ROWS: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr,
+        WIDTH: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr,
     ):  # fmt: skip
         """Add up LONG entries that belong to rows too long: at most one at each end."""
         first = tl.program_id(0).to(tl.int64) * LONG
@@ -78,12 +71,9 @@ if triton is not None:
             start, end = tl.load(ptr + row), tl.load(ptr + row + 1)
             if (end - start > LONG) & ((side == 0) | (left != right)):
                 start, end = tl.maximum(start, first), tl.minimum(end, last + 1)
-                share = (end - start + ROWS - 1) // ROWS
-                begin = start + tl.arange(0, ROWS) * share
-                size = tl.minimum(end - begin, share)
-                total = _sum(h, index, weight, begin, size, column, inside, columns, WEIGHTED)
-                at = out + row * columns + column
-                tl.atomic_add(at, tl.sum(total, 0), mask=inside, sem="relaxed")
+                total = _sum(h, index, weight, start, end, column, inside, columns, WEIGHTED)
+                place = out + row * columns + column
+                tl.atomic_add(place, total, mask=inside, sem="relaxed")
 
 
 def segment_sum(
@@ -100,20 +90,14 @@ def segment_sum(
     n, columns = len(ptr) - 1, h.shape[1]
     out = h.new_empty(n, columns, dtype=dtype)
     width = min(WIDTH, triton.next_power_of_2(columns))
-    stripes = triton.cdiv(columns, width)
-    weighted, some = weight is not None, h if weight is None else weight
+    stripes, warps = triton.cdiv(columns, width), max(1, min(4, width // 64))
+    weighted, entries = weight is not None, h if weight is None else weight
     ordered = torch.are_deterministic_algorithms_enabled() or h.element_size() == 2
     long = 0 if ordered or len(index) <= LONG else LONG
-    rows = min(128, TILE // width)
+    args = (h, index, ptr, entries, out, columns, n, width, weighted, long)
     with torch.cuda.device_of(h):  # type: ignore[no-untyped-call]
         # Rows vary fastest, so that a stripe of columns stays in the cache.
-        _rows[triton.cdiv(n, rows), stripes](
-            h, index, ptr, some, out, columns, n, width, rows, weighted, long
-        )
+        _rows[n, stripes](*args, num_warps=warps)
         if long:
-            # Most of these programs find nothing to do, so they are small.
-            _pieces[triton.cdiv(len(index), long), stripes](
-                h, index, ptr, some, out, columns, n, width, min(rows, 4), weighted, long,
-                num_warps=max(1, min(4, width // 64)),
-            )  # fmt: skip
+            _pieces[triton.cdiv(len(index), long), stripes](*args, num_warps=warps)
     return out
