@@ -1,5 +1,7 @@
 """Errors that say what was expected, what was found, and what to do about it."""
 
+import sys
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -64,6 +66,14 @@ class LeftOut(UserWarning):
 
 class MeshWarning(UserWarning):
     """A mesh that is not a manifold, and why."""
+
+
+def warn(message: str, kind: type[Warning] = LeftOut) -> None:
+    """Warn at the line of the user's code that led here, however deep."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("mpsn."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

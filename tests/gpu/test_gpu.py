@@ -39,12 +39,11 @@ def test_lifting(seed, max_dim):
 
 
 def test_lifting_in_small_chunks(monkeypatch):
-    from mpsn.lifting import clique
+    from mpsn.lifting._shared import Budget
 
     edges, n = random_graph(9)
     whole = clique_complex((edges.cuda(), n), None)
-    in_one = clique._up_torch
-    monkeypatch.setattr(clique, "_up_torch", lambda level, n, b: in_one(level, n, b, room=1000))
+    monkeypatch.setattr(Budget, "room", lambda *_: 1000)
     assert clique_complex((edges.cuda(), n), None) == whole
 
 

@@ -22,6 +22,7 @@ from mpsn.lifting import (
     neighborhood_complex,
     path_complex,
 )
+from mpsn.lifting._shared import Budget
 from mpsn.testing import graphs
 
 DIMS = st.sampled_from([0, 1, 2, None])
@@ -174,8 +175,8 @@ def sequences(K):
 @pytest.mark.parametrize("path", ["numba", "torch"])
 def test_directed_flags(path, monkeypatch):
     if path == "torch":
-        up = clique._up_torch
-        monkeypatch.setattr(clique, "_up_cpu", lambda level, n, b: up(level, n, b, 3))
+        monkeypatch.setattr(clique, "_extend", clique.extend_torch)
+        monkeypatch.setattr(Budget, "room", lambda *_: 3)
 
     @given(digraphs, st.sampled_from([0, 1, 2, None]))
     def check(given_graph, max_dim):

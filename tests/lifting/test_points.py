@@ -65,7 +65,8 @@ def test_pairs_within_a_radius_in_trees_and_grids(rows, radius, room):
         if sum((a - b) ** 2 for a, b in zip(*(rows[i] for i in pair), strict=True)) ** 0.5 <= radius
     }
     found = _near.within(points, radius, budget)
-    cells = _near.by_grid(points, radius, budget, room)
+    budget.room = lambda _: room
+    cells = _near.by_grid(points, radius, budget)
     for pairs in (found, cells):
         assert sorted(tuple(sorted(pair)) for pair in pairs.tolist()) == sorted(expected)
 

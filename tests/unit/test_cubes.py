@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mpsn import CellComplex, collate, cube_complex, cube_complexes
 from mpsn.errors import GraphError, TooLargeError
-from mpsn.lifting import cube
+from mpsn.lifting._shared import Budget
 from mpsn.testing import graphs
 
 
@@ -89,9 +89,11 @@ def test_many_graphs_in_one_call_are_lifted_as_one_by_one(items, max_dim):
 
 
 @pytest.mark.parametrize("room", [1, 30])
-def test_chunks_make_no_difference(room):
+def test_chunks_make_no_difference(room, monkeypatch):
     graph = nx.gnp_random_graph(12, 0.5, seed=2)
-    assert cube._lift([graph], 3, None, None, None, room) == cube_complex(graph, 3)
+    whole = cube_complex(graph, 3)
+    monkeypatch.setattr(Budget, "room", lambda *_: room)
+    assert cube_complex(graph, 3) == whole
 
 
 def test_features_and_names():

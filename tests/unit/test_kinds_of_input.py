@@ -260,3 +260,41 @@ def test_graphs_whose_vertices_are_named_like_files(tmp_path):
     items = list(read_collection([tmp_path]))
     assert [label for _, _, label in items] == ["one"] * 4 + ["two"] * 4
     assert {mpsn.clique_complex(graph).counts for _, graph, _ in items} == {(5, 4)}
+
+
+@pytest.mark.parametrize(
+    "lift", [mpsn.clique_complex, mpsn.Lift("cliques"), lambda graph: mpsn.ring_complexes([graph])]
+)
+def test_warnings_point_at_the_line_of_the_user(lift):
+    with pytest.warns(LeftOut, match="directions") as caught:
+        lift(nx.DiGraph([(0, 1)]))
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+SQUARE = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+TWICE = INDEX[:, [0, 1, 0]]
+LISTED_TWICE = Data(edge_index=TWICE, edge_attr=torch.tensor([7.0, 8.0, 7.0]), num_nodes=4)
+QUIET = {
+    "an undirected graph": lambda: mpsn.clique_complex(RING),
+    "a digraph whose directions are used": lambda: mpsn.lifting.directed_flag_complex(
+        nx.DiGraph([(0, 1), (1, 0)])
+    ),
+    "repeated edges with equal features": lambda: mpsn.clique_complex(LISTED_TWICE),
+    "other edges, of a graph without features of its own": lambda: (
+        mpsn.lifting.independence_complex(Data(edge_index=INDEX, x=SQUARE))
+    ),
+    "points at different places": lambda: mpsn.alpha_complex(SQUARE + SQUARE[:, :1] * 0.1),
+    "one label of all points": lambda: mpsn.lifting.witness_complex(
+        Data(pos=SQUARE, y=torch.tensor([1])), 2
+    ),
+    "a mesh with a boundary": lambda: mpsn.mesh_complex((SQUARE, [[0, 1, 2], [1, 2, 3]])),
+    "a mesh of tetrahedra": lambda: mpsn.mesh_complex((torch.rand(4, 3), [[0, 1, 2, 3]])),
+}
+
+
+@pytest.mark.parametrize("lift", QUIET.values(), ids=QUIET)
+def test_no_warning_where_nothing_is_left_out(lift):
+    pytest.importorskip("gudhi")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert lift().num_nodes

@@ -22,6 +22,7 @@ from mpsn import (
 from mpsn._rows import memory
 from mpsn.errors import ComplexError, GraphError, TooLargeError
 from mpsn.lifting import Lift, _shared, clique
+from mpsn.lifting._shared import Budget
 from mpsn.testing import graphs
 
 
@@ -49,10 +50,8 @@ def torch_path(monkeypatch):
     """Run the code path of GPUs on the CPU, in chunks of the given number of candidates."""
 
     def use(room):
-        def up(level, n, budget):
-            return clique._up_torch(level, n, budget, room)
-
-        monkeypatch.setattr(clique, "_up_cpu", up)
+        monkeypatch.setattr(clique, "_extend", clique.extend_torch)
+        monkeypatch.setattr(Budget, "room", lambda *_: room)
 
     return use
 

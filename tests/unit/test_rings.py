@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from mpsn import CellComplex, clique_complex, collate, ring_complex, ring_complexes
 from mpsn.errors import GraphError, TooLargeError
 from mpsn.lifting import ring
+from mpsn.lifting._shared import Budget
 from mpsn.testing import graphs
 
 
@@ -81,10 +82,8 @@ def torch_path(monkeypatch):
     """Run the code path of GPUs on the CPU, in chunks of the given number of candidates."""
 
     def use(room):
-        def find(*args):
-            return ring._find_torch(*args, room)
-
-        monkeypatch.setattr(ring, "_find_cpu", find)
+        monkeypatch.setattr(ring, "_find", ring._find_torch)
+        monkeypatch.setattr(Budget, "room", lambda *_: room)
 
     return use
 

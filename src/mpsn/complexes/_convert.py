@@ -1,6 +1,5 @@
 """Conversion from and to other formats: lists of simplices, graphs."""
 
-import warnings
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from mpsn._rows.packages import package
 from mpsn._rows.rows import ranges
 from mpsn.complexes._graphs import CleanGraphs, clean_graphs
 from mpsn.complexes.incidence import Incidence
-from mpsn.errors import ComplexError, LeftOut, TooLargeError
+from mpsn.errors import ComplexError, TooLargeError, warn
 
 if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
@@ -238,11 +237,9 @@ def complex_of(kind: type[C], clean: CleanGraphs, incidences: Sequence[Incidence
         assert clean.same is not None
         differ = (attr != attr[clean.same]).flatten(1).any(dim=1)
         if odd := len(torch.unique(clean.same[differ])):
-            warnings.warn(
+            warn(
                 f"edge_attr of edges listed with different values ({odd:,}): that of the first "
-                f"listing is kept.",
-                LeftOut,
-                stacklevel=4,
+                f"listing is kept."
             )
         attr = attr[clean.first][: len(incidences[0]) if incidences else 0]
     return kind._trusted(

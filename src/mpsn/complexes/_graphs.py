@@ -1,6 +1,5 @@
 """Reading of all supported kinds of graphs into one format with clean edges."""
 
-import warnings
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
@@ -18,7 +17,7 @@ from mpsn._rows.checks import INTEGERS, as_tensor, check_features
 from mpsn._rows.device import pick_device
 from mpsn._rows.memory import check_vertices
 from mpsn._rows.packages import is_pyg
-from mpsn.errors import ComplexError, GraphError, LeftOut
+from mpsn.errors import ComplexError, GraphError, warn
 
 Array = NDArray[np.int64]
 
@@ -152,11 +151,9 @@ def clean_graphs(
     if directed:
         graphs = [g.to_directed() if isinstance(g, nx.Graph) else g for g in graphs]
     elif arrows := sum(isinstance(graph, nx.DiGraph) for graph in graphs):
-        warnings.warn(
+        warn(
             f"The directions of the edges of {arrows} of {len(graphs)} graphs are not used: the "
-            f"edges of a complex are undirected.",
-            LeftOut,
-            stacklevel=4,
+            f"edges of a complex are undirected."
         )
     read = [as_graph(graph) for graph in graphs]
     lists, nodes = [graph.edge_index for graph in read], [graph.num_nodes for graph in read]

@@ -3,6 +3,7 @@
 import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, SupportsIndex, cast, overload
 
@@ -44,8 +45,11 @@ class ComplexDataset(Sequence[C]):
     def __init__(self, complexes: Sequence[C] | C) -> None:
         one = isinstance(complexes, Complex)
         self.union = cast(C, complexes if one else collate(complexes))
-        self._cuts = cut_table(self.union)
         self._path: Path | None = None  # of the file that the tensors are maps of
+
+    @cached_property
+    def _cuts(self) -> Tensor:
+        return cut_table(self.union)
 
     def __len__(self) -> int:
         return self.union.num_complexes

@@ -1,79 +1,72 @@
 """Extend cliques by one vertex, in plain torch, for the GPU."""
 
-from typing import NamedTuple
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
+from mpsn._rows.rows import ranges
+from mpsn.lifting._shared import Budget, Progress, cut
 
-class Hits(NamedTuple):
-    """The children found: their clique, its later sibling, its first face's child, all (m,)."""
-
-    clique: Tensor
-    sibling: Tensor
-    first: Tensor
+CANDIDATE_BYTES = 64  # peak memory of the join, per candidate
 
 
-class Candidates(NamedTuple):
-    """Candidates of each clique: their number, their start, and the simplex to search for them."""
-
-    sizes: Tensor
-    start: Tensor
-    ask: Tensor
-    by_sibling: Tensor
-
-
-def candidates(faces: Tensor, ptr: Tensor, ordered: bool) -> Candidates:
-    """Return where to look for the children of each clique.
+def extend(
+    faces: Tensor, last: Tensor, ptr: Tensor, ordered: bool, n: int, budget: Budget
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the face table, the last vertices and the offsets of the children of cliques.
 
     A child of clique s is a later sibling of s (if ``ordered``, any) whose last vertex also extends
     s's first face (see ``_cliques_cpu``). The shorter of the two lists is scanned, the longer one
     searched.
-    """
-    parent, first = faces[:, -1], faces[:, 0]
-    sibling = ptr[parent] if ordered else torch.arange(1, len(faces) + 1, device=faces.device)
-    siblings, children = ptr[parent + 1] - sibling, ptr[first + 1] - ptr[first]
-    by_sibling = siblings <= children
-    return Candidates(
-        torch.where(by_sibling, siblings, children),
-        torch.where(by_sibling, sibling, ptr[first]),
-        torch.where(by_sibling, first, parent),
-        by_sibling,
-    )
-
-
-def join(last: Tensor, keys: Tensor, n: int, start: int, many: Candidates, total: int) -> Hits:
-    """Find the children of the cliques from ``start`` on, by searching sorted keys.
 
     Args:
-        last: Last vertex of every clique of this dimension.
-        keys: ``parent * n + last`` of each of them, ascending.
-        n: Number of vertices.
-        start: Index of the first clique in ``many``.
-        many: Candidates of consecutive cliques.
-        total: Number of all these candidates.
+        faces: Face table of the cliques, (m, width).
+        last: Their last vertices, (m,).
+        ptr: Where the children of each of their parents start.
+        ordered: Whether they are those of a directed graph.
+        n: Number of vertices of the graph.
+        budget: The memory that the result may take.
     """
-    sizes, where, ask, by_sibling = many
-    owner = torch.repeat_interleave(sizes, output_size=total)
-    candidate = torch.arange(total, device=last.device)
-    candidate += (where - sizes.cumsum(0) + sizes)[owner]
-    key = last[candidate].add_((ask * n)[owner])
-    found = torch.searchsorted(keys, key).clamp_(max=len(keys) - 1)
-    hit = (keys[found] == key).nonzero().squeeze(1)
-    owner, candidate, found = owner[hit], candidate[hit], found[hit]
-    direct = by_sibling[owner]
-    return Hits(
-        owner + start,
-        torch.where(direct, candidate, found),
-        torch.where(direct, found, candidate),
-    )
+    (m, width), device = faces.shape, faces.device
+    parent, front = faces[:, -1], faces[:, 0]
+    sibling = ptr[parent] if ordered else torch.arange(1, m + 1, device=device)
+    siblings, children = ptr[parent + 1] - sibling, ptr[front + 1] - ptr[front]
+    scans_siblings = siblings <= children
+    size = torch.where(scans_siblings, siblings, children)
+    start = torch.where(scans_siblings, sibling, ptr[front])
+    searched = torch.where(scans_siblings, front, parent)
+    keys = parent * n + last  # ascending
+    chunks = list(cut(size.cumsum(0), budget.room(CANDIDATE_BYTES)))
 
+    @lru_cache(maxsize=1)  # most often one chunk, which is then joined once
+    def join(begin: int, stop: int, total: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the children of a chunk: their cliques, later siblings, and first faces."""
+        owner, candidate = ranges(start[begin:stop], size[begin:stop], total)
+        owner += begin
+        key = searched[owner] * n + last[candidate]
+        match = torch.searchsorted(keys, key).clamp_(max=m - 1)
+        hit = (keys[match] == key).nonzero().squeeze(1)
+        owner, candidate, match = owner[hit], candidate[hit], match[hit]
+        direct = scans_siblings[owner]
+        pair = torch.where(direct, candidate, match), torch.where(direct, match, candidate)
+        return owner, *pair
 
-def face_rows(faces: Tensor, keys: Tensor, n: int, hits: Hits, w: Tensor) -> Tensor:
-    """Return the face table rows (m, k+2) of the children found, whose last vertices are ``w``."""
-    columns = [hits.first]
-    columns += [
-        torch.searchsorted(keys, faces[hits.clique, i] * n + w)
-        for i in range(1, faces.shape[1] - 1)
-    ]
-    return torch.stack([*columns, hits.sibling, hits.clique], dim=1)
+    with Progress(2 * m, width) as bar:
+        counts = []
+        for chunk in chunks:
+            counts.append(len(join(*chunk)[0]))
+            bar.update(chunk[1] - chunk[0])
+        budget.check(sum(counts), 8 * sum(counts) * (width + 2))
+        out = torch.empty((sum(counts), width + 1), dtype=torch.int64, device=device)
+        out_last = torch.empty(sum(counts), dtype=torch.int64, device=device)
+        parts = torch.split(out, counts), torch.split(out_last, counts)
+        for chunk, rows, w in zip(chunks, *parts, strict=True):
+            clique, sibling, first = join(*chunk)
+            w[:] = last[sibling]
+            rows[:, 0], rows[:, -2], rows[:, -1] = first, sibling, clique
+            for i in range(1, width - 1):
+                rows[:, i] = torch.searchsorted(keys, faces[clique, i] * n + w)
+            bar.update(chunk[1] - chunk[0])
+    parents = torch.arange(m + 1, device=device)
+    return out, out_last, torch.searchsorted(out[:, -1].contiguous(), parents)

@@ -1,51 +1,64 @@
 """Grow lists of vertices by joins with the edges of a graph, in plain torch, for any device."""
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from mpsn._rows.rows import grouped, ranges
-from mpsn.lifting._shared import cut
+from mpsn._rows.rows import Rows, grouped
+from mpsn.complexes import Incidence
+from mpsn.complexes._convert import incidence_of
+from mpsn.lifting._shared import Budget, Progress, cut
+
+CANDIDATE_BYTES = 32  # peak memory of a join, per vertex of a candidate
 
 
-class Neighbors(NamedTuple):
-    """The neighbors of each vertex, ascending, and the edges to them; ``keys`` are the pairs."""
+class Neighbors:
+    """The neighbors of each vertex, ascending, and the edges to them.
 
-    ptr: Tensor
-    vertex: Tensor
-    edge: Tensor
-    keys: Tensor
-    num_nodes: int
+    Args:
+        edges: Clean edges, (E, 2).
+        n: Number of vertices.
+    """
 
-    @classmethod
-    def of(cls, edges: Tensor, n: int) -> "Neighbors":
-        """Read clean edges (E, 2) of a graph of n vertices."""
-        high_first = torch.cat([edges[:, 1], edges[:, 0]])  # smaller neighbors first
-        order, ptr = grouped(high_first, n)
-        vertex = torch.cat([edges[:, 0], edges[:, 1]])[order]
-        return cls(ptr, vertex, order % max(len(edges), 1), high_first[order] * n + vertex, n)
+    def __init__(self, edges: Tensor, n: int) -> None:
+        ends = edges.reshape(-1)
+        place, ptr = grouped(ends, n)  # in this order neighbors ascend, for edges do
+        self.vertex = Rows(ends[place ^ 1], n, ptr=ptr)
+        self.edge = place >> 1
+
+    @cached_property
+    def keys(self) -> Tensor:
+        """Pairs of a vertex and a neighbor, as numbers that ascend."""
+        return self.vertex.row * self.vertex.count + self.vertex.item
 
     def find(self, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Return whether u and v are adjacent, and the edge between them where they are."""
-        key = u * self.num_nodes + v
-        at = torch.searchsorted(self.keys, key).clamp_(max=len(self.keys) - 1)
-        return self.keys[at] == key, self.edge[at]
+        key = u * self.vertex.count + v
+        place = torch.searchsorted(self.keys, key).clamp_(max=len(self.keys) - 1)
+        return self.keys[place] == key, self.edge[place]
 
-    def extend(self, ends: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the neighbors of the given vertices, and to which of these they belong."""
-        start = self.ptr[ends]
-        owner, at = ranges(start, self.ptr[ends + 1] - start)
-        return owner, self.vertex[at]
+    def extend(self, tails: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the neighbors of a list of vertices, and to which of these they belong."""
+        owner, place, _ = self.vertex.positions_of(tails)
+        return owner, self.vertex.item[place]
+
+    def polygons(self, walks: Rows) -> Incidence:
+        """Return the 2-cells that closed walks bound, with sign +1 where a walk ascends."""
+        after = torch.arange(1, len(walks.item) + 1, device=walks.item.device)
+        after[walks.offsets[1:] - 1] = walks.offsets[:-1]
+        v, w = walks.item, walks.item[after]
+        sign = torch.where(v < w, 1, -1).to(torch.int8)
+        return incidence_of(self.find(v, w)[1], len(self.edge) // 2, None, walks.offsets, sign)
 
 
 def grow(
     rows: Tensor,
     around: Neighbors,
-    column: Callable[[int], int],
     judge: Callable[[Tensor], tuple[Tensor, Tensor]],
-    room: Callable[[int], int],
+    budget: Budget,
+    column: Callable[[int], int] = lambda width: width - 1,
 ) -> Iterator[Tensor]:
     """Append vertices to rows until they are complete; complete rows of one width stay in order.
 
@@ -54,23 +67,46 @@ def grow(
     Args:
         rows: The rows to begin with, (m, c), in lexicographic order.
         around: The graph.
-        column: Given a width, which column's neighbors to append.
         judge: Given extended rows, which of them (mask) grow on, and which are complete.
-        room: Given a width, the number of extended rows to hold at once.
+        budget: The memory to work in.
+        column: Given a width, which column's neighbors to append. Defaults to the last column.
     """
-    stack = [rows]
+    stack, ptr = [rows], around.vertex.offsets
     while stack:
         rows = stack.pop()
-        ends = rows[:, column(rows.shape[1])]
-        totals = (around.ptr[ends + 1] - around.ptr[ends]).cumsum(0)
-        most = room(rows.shape[1] + 1)
+        width = rows.shape[1]
+        tails = rows[:, column(width)]
+        totals = (ptr[tails + 1] - ptr[tails]).cumsum(0)
+        most = budget.room(CANDIDATE_BYTES * (width + 1))
         if len(rows) > 1 and int(totals[-1]) > most:
             stack += [rows[start:stop] for start, stop, _ in cut(totals, most)][::-1]
             continue
-        owner, w = around.extend(ends)
+        owner, w = around.extend(tails)
         rows = torch.cat([rows[owner], w[:, None]], dim=1)  # (candidates, c + 1)
         more, done = judge(rows)
-        yield rows[done]
-        rows = rows[more]
+        complete, rows = rows[done], rows[more]
+        if len(complete):
+            yield complete
         if len(rows):
             stack.append(rows)
+
+
+def listed(
+    chunks: Iterable[Tensor], budget: Budget, cost: Callable[[int], int], remedy: str = ""
+) -> list[Tensor]:
+    """Return chunks of cells in a list; refuse them as soon as they would not fit.
+
+    Args:
+        chunks: The vertices of cells, (m, width) each.
+        budget: The memory that they may take.
+        cost: Given a width, the bytes of a cell in the result.
+        remedy: What makes the result smaller, beside a lower dimension.
+    """
+    parts, cells, need = [], 0, 0
+    with Progress(None, len(budget.counts)) as bar:
+        for rows in chunks:
+            parts.append(rows)
+            cells, need = cells + len(rows), need + cost(rows.shape[1]) * len(rows)
+            budget.check(cells, need, remedy)
+            bar.update(len(rows))
+    return parts

@@ -100,7 +100,7 @@ def within(position: Tensor, radius: float, budget: Budget) -> Tensor:
     return by_grid(position, radius, budget)
 
 
-def by_grid(position: Tensor, radius: float, budget: Budget, room: int | None = None) -> Tensor:
+def by_grid(position: Tensor, radius: float, budget: Budget) -> Tensor:
     """Return the same pairs in plain torch, from neighboring cells of a grid.
 
     Points are sorted by their cells; a cell is as wide as ``radius`` along the three longest axes
@@ -126,7 +126,7 @@ def by_grid(position: Tensor, radius: float, budget: Budget, room: int | None = 
         at = keys + sum(a * s for a, s in zip(step, stride[:-1], strict=True))
         start = torch.searchsorted(keys, at - 1) if any(step) else here + 1
         size = torch.searchsorted(keys, at + 1, right=True) - start
-        for first, stop, total in cut(size.cumsum(0), room or budget.room(PAIR_BYTES)):
+        for first, stop, total in cut(size.cumsum(0), budget.room(PAIR_BYTES)):
             owner, other = ranges(start[first:stop], size[first:stop], total)
             pairs = order[torch.stack([owner + first, other], dim=1)]
             pairs = closer(position, pairs, radius)

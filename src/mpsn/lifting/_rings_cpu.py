@@ -9,25 +9,6 @@ Small = NDArray[np.int32]
 
 
 @numba.njit(cache=True, nogil=True)
-def neighbors(edges: Array, n: int) -> tuple[Array, Array, Array]:
-    """Return offsets, neighbors in ascending order, and the edges to them, of sorted edges."""
-    ptr = np.zeros(n + 1, np.int64)
-    for e in range(len(edges)):
-        ptr[edges[e, 0] + 1] += 1
-        ptr[edges[e, 1] + 1] += 1
-    for v in range(n):
-        ptr[v + 1] += ptr[v]
-    at = ptr[:-1].copy()
-    neighbor, edge = np.empty(ptr[n], np.int64), np.empty(ptr[n], np.int64)
-    for side in (1, 0):  # smaller neighbors first
-        for e in range(len(edges)):
-            v = edges[e, side]
-            neighbor[at[v]], edge[at[v]] = edges[e, 1 - side], e
-            at[v] += 1
-    return ptr, neighbor, edge
-
-
-@numba.njit(cache=True, nogil=True)
 def _remove(v: int, ptr: Array, neighbor: Array, degree: Small, queue: Array) -> None:
     """Remove a vertex, and then all that no longer lie on a cycle or between cycles."""
     queue[0], tail, head = v, 1, 0

@@ -1,7 +1,6 @@
 """Complexes of points that gudhi builds: alpha, Delaunay-Čech and witness complexes."""
 
 import math
-import warnings
 from typing import Any
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor
 
 from mpsn._rows.packages import package
 from mpsn.complexes import SimplicialComplex
-from mpsn.errors import ComplexError, LeftOut
+from mpsn.errors import ComplexError, warn
 from mpsn.lifting._near import as_points, check_radius
 from mpsn.lifting._shared import Device, check_size
 
@@ -116,11 +115,7 @@ def witness_complex(
                 f"{len(chosen[0])}."
             )
     if y is not None and len(y) == len(position) > 1:
-        warnings.warn(
-            "Labels y of the points are left out: the vertices are landmarks.",
-            LeftOut,
-            stacklevel=2,
-        )
+        warn("Labels y of the points are left out: the vertices are landmarks.")
         y = None
     builder = package("gudhi", "tda").EuclideanWitnessComplex(landmarks=chosen, witnesses=cloud)
     tree = builder.create_simplex_tree(radius**2, -1 if max_dim is None else max_dim)
@@ -140,9 +135,7 @@ def _delaunay(
     if max_dim is not None:
         tree.prune_above_dimension(max_dim)
     if left := len(position) - tree.num_vertices():
-        warnings.warn(
-            f"Points ({left:,}) at the same places as others are left out.", LeftOut, stacklevel=3
-        )
+        warn(f"Points ({left:,}) at the same places as others are left out.")
     return _keep(tree, x, y)
 
 

@@ -11,10 +11,8 @@ from mpsn.complexes import ComplexDataset, CubicalComplex, Incidence
 from mpsn.complexes._convert import complex_of, incidence_of
 from mpsn.complexes._graphs import clean_graphs
 from mpsn.complexes.complex import as_incidences
-from mpsn.lifting._joins import Neighbors, grow
-from mpsn.lifting._shared import Budget, Device, Features, Progress, check_size, with_features
-
-CANDIDATE_BYTES = 32  # peak memory of the join, per vertex of a candidate
+from mpsn.lifting._joins import Neighbors, grow, listed
+from mpsn.lifting._shared import Budget, Device, Features, check_size, with_features
 
 
 def cube_complex(
@@ -47,7 +45,8 @@ def cube_complex(
         >>> mpsn.cube_complex(nx.hypercube_graph(5), max_dim=None)
         CubicalComplex(dim=5, counts=(32, 80, 80, 40, 10, 1))
     """
-    return _lift([graph], max_dim, features, device, max_bytes)
+    lifted = cube_complexes([graph], max_dim, features=features, device=device, max_bytes=max_bytes)
+    return lifted.union
 
 
 def cube_complexes(
@@ -66,34 +65,23 @@ def cube_complexes(
         >>> mpsn.cube_complexes([nx.cycle_graph(4), nx.path_graph(3)])[0]
         CubicalComplex(dim=2, counts=(4, 4, 1))
     """
-    return ComplexDataset(_lift(graphs, max_dim, features, device, max_bytes))
-
-
-def _lift(
-    graphs: Sequence[object],
-    max_dim: int | None,
-    features: Features,
-    device: Device,
-    max_bytes: int | None,
-    room: int | None = None,
-) -> CubicalComplex:
     check_size(max_dim, "max_dim", 0, "all cubes")
     clean = clean_graphs(graphs, device)
     n, edges = clean.num_nodes, clean.edges
     budget = Budget(max_bytes, edges.device, [n])
+    budget.check(len(edges), 32 * len(edges))
+    budget.spend(len(edges), 32 * len(edges))
     cubes = [edges] if max_dim != 0 and len(edges) else []  # their vertices, (n_k, 2^k)
-    if cubes:
-        budget.check(len(edges), 32 * len(edges))
-        budget.spend(len(edges), 32 * len(edges))
-        around = Neighbors.of(edges, n)
+    around = Neighbors(edges, n)
     while cubes and len(cubes[-1]) and len(cubes) != max_dim:
-        cubes.append(_extend(cubes[-1], around, budget, room))
+        cubes.append(_extend(cubes[-1], around, budget))
     incidences = as_incidences([rows.flip(1) for rows in cubes[:1]], n)
     incidences += [_incidence(rows, below, n) for below, rows in pairwise(cubes)]
-    return with_features(complex_of(CubicalComplex, clean, incidences), features, max_dim)
+    union = complex_of(CubicalComplex, clean, incidences)
+    return ComplexDataset(with_features(union, features, max_dim))
 
 
-def _extend(cubes: Tensor, around: Neighbors, budget: Budget, room: int | None) -> Tensor:
+def _extend(cubes: Tensor, around: Neighbors, budget: Budget) -> Tensor:
     """Return the cubes (m, 2^k) whose first half is one of the given cubes (m', 2^(k-1)).
 
     Bit i of a column is the coordinate along axis i. The second half is grown vertex by vertex:
@@ -116,18 +104,11 @@ def _extend(cubes: Tensor, around: Neighbors, budget: Budget, room: int | None) 
         done = rows.shape[1] == 2 * half
         return fits & (not done), fits & done
 
-    found, count, size = [cubes.new_zeros(0, 2 * half)], 0, 8 * (2 * k + 2 * half)
-    with Progress(None, k) as bar:
-        for rows in grow(
-            cubes, around, column, judge, lambda width: room or budget.room(CANDIDATE_BYTES * width)
-        ):
-            if rows.shape[1] == 2 * half:
-                found.append(rows)
-                count += len(rows)
-                budget.check(count, count * size)
-                bar.update(len(rows))
-    budget.spend(count, count * size)
-    return torch.cat(found)
+    size = 8 * (2 * k + 2 * half)  # of the faces and the vertices of a cube
+    chunks = grow(cubes, around, judge, budget, column)
+    found = torch.cat([cubes.new_zeros(0, 2 * half), *listed(chunks, budget, lambda _: size)])
+    budget.spend(len(found), len(found) * size)
+    return found
 
 
 def _incidence(cubes: Tensor, below: Tensor, n: int) -> Incidence:
@@ -165,7 +146,7 @@ def _search(table: Tensor, rows: Tensor, n: int) -> Tensor:
     group, wanted = table.new_zeros(len(table)), rows.new_zeros(len(rows))
     for column in range(table.shape[1]):
         keys = group * n + table[:, column]
-        at = torch.searchsorted(keys, wanted * n + rows[:, column])
+        place = torch.searchsorted(keys, wanted * n + rows[:, column])
         group = nnf.pad((keys[1:] != keys[:-1]).cumsum(0), (1, 0))
-        wanted = group[at]
-    return at
+        wanted = group[place]
+    return place

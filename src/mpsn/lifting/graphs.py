@@ -1,22 +1,19 @@
 """Other complexes of a graph: neighborhoods, independent sets, paths, and similar features."""
 
-import warnings
-
 import torch
 from scipy.sparse import csc_array
 
+from mpsn._rows.rows import ends
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes._convert import closure, complex_of
 from mpsn.complexes._graphs import CleanGraphs, Graph, clean_graphs
 from mpsn.complexes.complex import as_incidences
-from mpsn.errors import GraphError, LeftOut
-from mpsn.lifting._joins import Neighbors, grow
+from mpsn.errors import GraphError, warn
+from mpsn.lifting._joins import Neighbors, grow, listed
 from mpsn.lifting._near import as_points, nearest
 from mpsn.lifting._shared import Budget, Device, check_size
 from mpsn.lifting.clique import clique_complex, cliques
 from mpsn.lifting.relations import columns_complex
-
-CANDIDATE_BYTES = 32  # peak memory of a join, per vertex of a candidate
 
 
 def neighborhood_complex(
@@ -69,12 +66,11 @@ def independence_complex(
     clean = _clean(graph, device)
     n = clean.num_nodes
     budget = Budget(max_bytes, clean.edges.device, [n])
-    many = n * (n - 1) // 2 - len(clean.edges)
-    budget.check(many, 24 * many + n * n)
+    pairs = n * (n - 1) // 2 - len(clean.edges)
+    budget.check(pairs, 24 * pairs + n * n)
     apart = torch.ones((n, n), dtype=torch.bool, device=clean.edges.device).triu_(1)
     apart[clean.edges[:, 0], clean.edges[:, 1]] = False
-    starts = torch.nn.functional.pad(apart.sum(dim=1).cumsum(0), (1, 0))
-    clean = clean._replace(edges=apart.nonzero(), starts=starts)
+    clean = clean._replace(edges=apart.nonzero(), starts=ends(apart.sum(dim=1)))
     return complex_of(SimplicialComplex, clean, as_incidences(cliques(clean, max_dim, budget), n))
 
 
@@ -109,23 +105,19 @@ def path_complex(
     clean = _clean(graph, device)
     n, where = clean.num_nodes, clean.edges.device
     budget = Budget(max_bytes, where, [n])
-    around = Neighbors.of(clean.edges, n)
+    around = Neighbors(clean.edges, n)
 
     def judge(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         simple = (rows[:, :-1] != rows[:, -1:]).all(dim=1)
         return simple & (rows.shape[1] <= length), simple & (rows[:, 0] < rows[:, -1])
 
-    found: dict[int, list[torch.Tensor]] = {}
-    used = count = 0
     starts = torch.arange(n, device=where)[:, None]
-    for rows in grow(
-        starts, around, lambda width: -1, judge, lambda w: budget.room(CANDIDATE_BYTES * w)
-    ):
-        used, count = used + 8 * rows.numel(), count + len(rows)
-        budget.check(count, used, "a smaller length, ")
-        found.setdefault(rows.shape[1], []).append(rows.sort(dim=1).values)
-    tables = {width: torch.cat(parts).cpu() for width, parts in found.items()}
-    return _dressed(closure(tables, n, max_dim), clean)
+    chunks = grow(starts, around, judge, budget)
+    tables: dict[int, list[torch.Tensor]] = {}
+    for rows in listed(chunks, budget, lambda width: 8 * width, "a smaller length, "):
+        tables.setdefault(rows.shape[1], []).append(rows.sort(dim=1).values)
+    K = closure({width: torch.cat(rows).cpu() for width, rows in tables.items()}, n, max_dim)
+    return _dressed(K, clean)
 
 
 def nearest_neighbor_complex(
@@ -168,11 +160,7 @@ def _clean(graph: object, device: Device) -> CleanGraphs:
     clean = clean_graphs([graph], device)
     plain = clean.graphs[0]
     if plain.edge_attr is not None:
-        warnings.warn(
-            "edge_attr is not used: the edges of this complex are not those of the graph.",
-            LeftOut,
-            stacklevel=4,
-        )
+        warn("edge_attr is not used: the edges of this complex are not those of the graph.")
     return clean._replace(graphs=[plain._replace(edge_attr=None)], first=None, same=None)
 
 

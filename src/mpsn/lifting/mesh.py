@@ -1,7 +1,6 @@
 """Complexes of triangle and tetrahedral meshes."""
 
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from mpsn._rows.checks import INTEGERS, as_tensor
 from mpsn._rows.packages import is_pyg, package
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes._convert import closure, unique_rows
-from mpsn.errors import ComplexError, FileError, MeshWarning
+from mpsn.errors import ComplexError, FileError, MeshWarning, warn
 from mpsn.lifting._near import as_points, lengths
 from mpsn.lifting._shared import Device
 
@@ -156,7 +155,7 @@ def _warn(K: SimplicialComplex, rows: Tensor, flat: Tensor) -> None:
     if any(wrong.values()):
         wrong[f"{side} on the boundary"] = int((around == 1).sum())
         listed = "; ".join(f"{what}: {many:,}" for what, many in wrong.items() if many)
-        warnings.warn(f"Defects of the mesh: {listed}.", MeshWarning, stacklevel=3)
+        warn(f"Defects of the mesh: {listed}.", MeshWarning)
 
 
 def _pinched(K: SimplicialComplex) -> int:

@@ -8,16 +8,16 @@ import networkx as nx
 import torch
 from torch import Tensor
 
+from mpsn._rows.rows import Rows, ends
 from mpsn.complexes import CellComplex
-from mpsn.complexes._convert import complex_of, incidence_of
+from mpsn.complexes._convert import complex_of
 from mpsn.complexes._graphs import clean_graphs
 from mpsn.complexes.complex import as_incidences
 from mpsn.errors import GraphError
-from mpsn.lifting._joins import Neighbors, grow
+from mpsn.lifting._joins import Neighbors, grow, listed
 from mpsn.lifting._shared import Budget, Device, Features, with_features
 
 LARGEST = 8  # vertices of a pattern
-CANDIDATE_BYTES = 32  # peak memory of a join, per vertex of a candidate
 
 
 def motif_complex(
@@ -63,31 +63,25 @@ def motif_complex(
     clean = clean_graphs([graph], device)
     n = clean.num_nodes
     budget = Budget(max_bytes, clean.edges.device, [n, len(clean.edges)])
-    incidences = as_incidences([clean.edges.flip(1)], n)
-    if len(clean.edges):
-        around = Neighbors.of(clean.edges, n)
-        cycles = []  # (m, width) each, in lexicographic order
-        for width in sorted({width for width, _ in shapes}):
-            same = [shape for shape in shapes if shape[0] == width]
-            found = [_cycles(around, clean.edges, shape, induced, budget) for shape in same]
-            cycles.append(torch.unique(torch.cat(found), dim=0))
-        here = torch.cat([rows.reshape(-1) for rows in cycles])
-        there = torch.cat([rows.roll(-1, 1).reshape(-1) for rows in cycles])
-        size = torch.cat([rows.new_full((len(rows),), rows.shape[1]) for rows in cycles])
-        offsets = torch.nn.functional.pad(size.cumsum(0), (1, 0))
-        sign = torch.where(here < there, 1, -1).to(torch.int8)
-        face = around.find(here, there)[1]
-        incidences.append(incidence_of(face, len(clean.edges), None, offsets, sign))
+    around = Neighbors(clean.edges, n)
+    cycles = []  # (m, width) each, in lexicographic order
+    for width in sorted({width for width, _ in shapes}):
+        same = [shape for shape in shapes if shape[0] == width]
+        parts = [_cycles(around, clean.edges, shape, induced, budget) for shape in same]
+        cycles.append(torch.unique(torch.cat(parts), dim=0))
+    sizes = torch.cat([rows.new_full((len(rows),), rows.shape[1]) for rows in cycles])
+    walks = Rows(torch.cat([rows.reshape(-1) for rows in cycles]), n, ptr=ends(sizes))
+    incidences = [*as_incidences([clean.edges.flip(1)], n), around.polygons(walks)]
     return with_features(complex_of(CellComplex, clean, incidences), features, 2)
 
 
 Shape = tuple[int, frozenset[tuple[int, int]]]
 
 
-def _shapes(given: "nx.Graph[int] | int") -> set[Shape]:
+def _shapes(pattern: Any) -> set[Shape]:
     """Return the pattern with vertices numbered along each walk around all of them."""
-    small = isinstance(given, int) and 3 <= given <= LARGEST
-    pattern: Any = nx.cycle_graph(given) if small else given
+    if isinstance(pattern, int) and 3 <= pattern <= LARGEST:
+        pattern = nx.cycle_graph(pattern)
     n = pattern.number_of_nodes() if isinstance(pattern, nx.Graph) else 0
     out = set()
     if 3 <= n <= LARGEST:
@@ -121,17 +115,12 @@ def _cycles(
             fits &= rows[:, 1] < rows[:, -1]
         for i in range(last - 1):  # the last step is along an edge
             if induced or (i, last) in wanted:
-                at = fits.nonzero()[:, 0]
-                near = around.find(rows[at, i], rows[at, -1])[0]
-                fits[at] = near == ((i, last) in wanted)
+                left = fits.nonzero()[:, 0]
+                near = around.find(rows[left, i], rows[left, -1])[0]
+                fits[left] = near == ((i, last) in wanted)
         done = fits if last + 1 == width else torch.zeros_like(fits)
         return fits ^ done, done
 
-    found, count = [edges.new_zeros((0, width))], 0
-    room = budget.room(CANDIDATE_BYTES * width)
-    for rows in grow(edges, around, lambda _: -1, judge, lambda _: room):
-        if rows.shape[1] == width:
-            found.append(rows)
-            count += len(rows)
-            budget.check(count, 9 * width * count, "smaller patterns, ")
-    return torch.cat(found)
+    chunks = grow(edges, around, judge, budget)
+    cycles = listed(chunks, budget, lambda width: 9 * width + 8, "smaller patterns, ")
+    return torch.cat([edges.new_zeros((0, width)), *cycles])
