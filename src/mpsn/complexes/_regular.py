@@ -126,9 +126,9 @@ def check_cubes(incidences: Sequence[Incidence]) -> None:
 def _check_distinct(B: Incidence, k: int) -> None:
     """Raise if two cells have the same faces. Sorts cells by their faces, as far as they agree.
 
-    Two edges between the same vertices may run in opposite directions.
+    Two edges may list the same vertices in opposite order, also once one of them is flipped.
     """
-    given = B.face if k > 1 else 2 * B.face + (B.signs > 0)
+    given = B.face if k > 1 else 2 * B.face + torch.arange(len(B.face), device=B.face.device) % 2
     order = torch.argsort(given, stable=True)
     face = given[order[torch.argsort(B.cell[order], stable=True)]]  # ascending in each cell
     start, size = B.offsets[:-1], B.sizes
