@@ -124,15 +124,15 @@ class Complexes(RuleBasedStateMachine):
         self.K = self.draw(data)
         self.twins = [Twin.of(self.K)]
 
-    @rule(seed=seeds)
-    def sums_and_their_gradients(self, seed):
+    @invariant()
+    def sums_and_their_gradients(self):
+        """After each step, so that whatever sums have kept is there when the next one begins."""
         for k in range(1, self.K.dim + 1):
-            for signed in (False, True):
-                M = matrix(self.twins, k)
-                M = M if signed else abs(M)
-                self.check_sums(k, M, signed, seed)
+            M = matrix(self.twins, k)
+            self.check_sums(k, abs(M), signed=False)
+            self.check_sums(k, M, signed=True)
 
-    def check_sums(self, k, M, signed, seed):
+    def check_sums(self, k, M, signed):
         upper, lower = ((G - np.diag(np.diag(G))) for G in (M @ M.T, M.T @ M))
         counts = abs(M) @ abs(M).T, abs(M).T @ abs(M)
         many = {
@@ -143,8 +143,8 @@ class Complexes(RuleBasedStateMachine):
         }
         dense = {"from_faces": M.T, "from_cofaces": M, "upper": upper, "lower": lower}
         for name, A in dense.items():
-            h = torch.from_numpy(numbers(seed, A.shape[1], 2)).requires_grad_()
-            g = torch.from_numpy(numbers(seed + 1, A.shape[0], 2))
+            h = torch.from_numpy(numbers(0, A.shape[1], 2)).requires_grad_()
+            g = torch.from_numpy(numbers(1, A.shape[0], 2))
             out = getattr(self.K.incidence(k), name)(h, signed=signed)
             (back,) = torch.autograd.grad(out, h, g)
             np.testing.assert_array_equal(out.detach().numpy(), A @ h.detach().numpy())
@@ -233,4 +233,4 @@ class Complexes(RuleBasedStateMachine):
 
 
 TestComplexes = Complexes.TestCase
-TestComplexes.settings = settings(max_examples=60, stateful_step_count=12)
+TestComplexes.settings = settings(max_examples=40, stateful_step_count=10)
