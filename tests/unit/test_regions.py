@@ -27,13 +27,26 @@ matrices = st.integers(1, 4).flatmap(
 )
 
 
-def whitney(W):
-    """The lemma as it stands, a sum over all sets of rows; zero rows are no hyperplanes."""
+def whitney(W, b=None):
+    """Whitney's theorem as it stands, from t^N down: a sum over the sets of rows that meet.
+
+    Zero rows are no hyperplanes.
+    """
     W = np.array(W, float)
-    W = W[W.any(axis=1)]
-    rows = range(len(W))
-    subsets = [list(B) for size in range(len(W) + 1) for B in combinations(rows, size)]
-    return sum((-1) ** (len(B) - (np.linalg.matrix_rank(W[B]) if B else 0)) for B in subsets)
+    n, cuts = W.shape[1], W.any(axis=1)
+    lines = np.column_stack([W, np.zeros(len(W)) if b is None else b])[cuts].astype(float)
+    chi = [0] * (n + 1)
+    for size in range(len(lines) + 1):
+        for B in map(list, combinations(range(len(lines)), size)):
+            rank = np.linalg.matrix_rank(lines[B, :n]) if B else 0
+            if not B or np.linalg.matrix_rank(lines[B]) == rank:
+                chi[rank] += (-1) ** size
+    return tuple(chi)
+
+
+def regions_of(chi):
+    """Return the number of regions, (-1)^N chi(-1), by Zaslavsky's theorem."""
+    return abs(sum((-1) ** k * coefficient for k, coefficient in enumerate(chi)))
 
 
 def sign_vectors(W, b=None):
@@ -54,10 +67,14 @@ def sign_vectors(W, b=None):
     return found
 
 
-@settings(max_examples=300)
-@given(matrices)
-def test_counts_by_whitneys_formula(W):
-    assert count(W) == count(W, exact=True) == whitney(W)
+@settings(max_examples=200)
+@given(matrices, st.data())
+def test_every_coefficient_by_whitneys_theorem(W, data):
+    """Of the central arrangement, and of an affine one with the same normals."""
+    for b in (None, data.draw(st.lists(entries, min_size=len(W), max_size=len(W)))):
+        chi = whitney(W, b)
+        assert characteristic_polynomial(W, b) == characteristic_polynomial(W, b, exact=True) == chi
+        assert count(W, b) == count(W, b, exact=True) == regions_of(chi)
 
 
 @settings(max_examples=40)
@@ -73,16 +90,7 @@ def test_random_float_matrices_of_low_rank(seed):
     rng = np.random.default_rng(seed)
     W = rng.standard_normal((9, 3)) @ rng.standard_normal((3, 5))
     W[7] = -3 * W[2]
-    assert count(W) == whitney(W) == bounds.dense(3, 8)
-
-
-@given(matrices)
-def test_the_characteristic_polynomial_counts_regions(W):
-    chi = characteristic_polynomial(W)
-    N = len(W[0])
-    assert len(chi) == N + 1
-    assert (-1) ** N * np.polyval(chi, -1) == count(W)
-    assert chi == characteristic_polynomial(W, exact=True)
+    assert count(W) == regions_of(whitney(W)) == bounds.dense(3, 8)
 
 
 def test_known_arrangements():
@@ -261,7 +269,13 @@ def test_slices_are_cut_into_exactly_as_many_polygons_as_there_are_regions(seed)
     rng = np.random.default_rng(seed)
     W = rng.integers(-2, 3, (7, 4)).astype(float)
     W[5:] = W[3:5]  # repeated rows
-    cut = slice2d(W, seed=seed)
+    b = rng.integers(-2, 3, 7) * (seed % 2)  # no biases, or some
+    b[5] = b[3]
+    origin, directions = rng.standard_normal(4), rng.standard_normal((2, 4))
+    cut = slice2d(W, b, origin=origin, directions=directions)
+    points = rng.standard_normal((9, 2))
+    there = (origin + points @ directions) @ W.T + b  # before the activation
+    np.testing.assert_allclose(points @ cut.lines[:, :2].T + cut.lines[:, 2], there, atol=1e-12)
     assert len(cut.polygons) == cut.regions
     x0, x1, y0, y1 = cut.window
     assert sum(map(area, cut.polygons)) == pytest.approx((x1 - x0) * (y1 - y0))
