@@ -1,11 +1,12 @@
 """Compiled loops over entries on the CPU."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from mpsn._rows.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled
 def segment_sum(
     h: NDArray[np.float64],
     index: NDArray[np.int64],
@@ -26,7 +27,7 @@ def segment_sum(
                 out[i, f] += w * h[row, f]
 
 
-@numba.njit(cache=True)
+@compiled
 def count_sort(index: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the positions sorted by value, and the offsets of the values."""
     ptr = np.zeros(n + 1, np.int64)

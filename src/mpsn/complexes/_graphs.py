@@ -6,7 +6,6 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import networkx as nx
-import numba
 import numpy as np
 import scipy.sparse
 import torch
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpsn._rows.checks import INTEGERS, as_tensor, check_features
+from mpsn._rows.compiled import compiled
 from mpsn._rows.device import pick_device
 from mpsn._rows.memory import check_vertices
 from mpsn._rows.packages import is_pyg
@@ -241,7 +241,7 @@ def _clean_on_gpu(
     return bad, edges, starts, first, same
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort(
     ends: Array, sizes: Array, nodes: Array, directed: bool, listed: bool
 ) -> tuple[int, Array, Array, Array, Array]:

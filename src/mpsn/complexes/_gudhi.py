@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mpsn._rows.compiled import compiled
 from mpsn._rows.packages import package
 from mpsn.errors import ComplexError
 
@@ -119,7 +119,7 @@ def _nodes(tree: Any) -> Nodes:
     return Nodes(dim, last, parent, at.view(np.float64)[:, 0])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _walk(words: Words, depth: int, dim: Array, last: Array, parent: Array, at: Words) -> bool:
     """Fill the arrays of all nodes; return whether the words are those of a tree."""
     n, read, row = len(words), 1, 0

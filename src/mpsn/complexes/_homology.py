@@ -3,13 +3,13 @@
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from mpsn._rows.checks import as_tensor
+from mpsn._rows.compiled import compiled
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def betti_numbers(K: "Complex") -> tuple[int, ...]:
     return tuple(n[k] - ranks[k] - ranks[k + 1] for k in range(len(n)))
 
 
-@numba.njit(cache=True)
+@compiled
 def _rank_of_coboundary(
     entries: NDArray[np.int64],
     values: NDArray[np.int64],
@@ -121,7 +121,7 @@ def _rank_of_coboundary(
     return rank, pivots
 
 
-@numba.njit(cache=True)
+@compiled
 def _power(base: int, exponent: int) -> int:
     result = 1
     while exponent:

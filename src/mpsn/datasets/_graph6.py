@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import IO
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mpsn._rows.compiled import compiled
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets._limits import Limit
 from mpsn.errors import GraphError
@@ -63,7 +63,7 @@ def _graph(
     return Graph(torch.from_numpy(ends), n)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _graph6(values: NDArray[np.uint8], n: int, ends: NDArray[np.int64]) -> tuple[int, int]:
     """Write the edges, or only count them if there is no room; bits are ordered by j, then i."""
     count, at = 0, 0
@@ -77,7 +77,7 @@ def _graph6(values: NDArray[np.uint8], n: int, ends: NDArray[np.int64]) -> tuple
     return count, 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sparse6(values: NDArray[np.uint8], n: int, ends: NDArray[np.int64]) -> tuple[int, int]:
     """Write the edges, or only count them; return their number and that of the bits after them.
 

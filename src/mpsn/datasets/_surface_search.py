@@ -4,9 +4,10 @@ Triangles are kept as ``third[v, w, :]``, the vertices that form a triangle with
 which there are ``count[v, w]``; ``degree[v]`` is the number of neighbors of v.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from mpsn._rows.compiled import compiled
 
 Table = NDArray[np.int64]
 Key = tuple[np.uint64, np.uint64]  # a set of triangles, one bit for each of at most C(10, 3)
@@ -23,7 +24,7 @@ def search(n: int) -> Table:
     return bits.astype(np.int64)[:, ::-1].reshape(len(keys), -1)[:, : n * (n - 1) * (n - 2) // 6]
 
 
-@numba.njit(cache=True)
+@compiled
 def _search(n: int, most: int) -> list[Key]:
     """Return the surfaces with largest degree ``most``, each several times.
 
@@ -40,7 +41,7 @@ def _search(n: int, most: int) -> list[Key]:
     return found
 
 
-@numba.njit(cache=True)
+@compiled
 def _extend(
     n: int, used: int, third: Table, count: Table, degree: Table, most: int, found: list[Key]
 ) -> None:
@@ -61,7 +62,7 @@ def _extend(
         found.append(_canonical(n, third, count, degree, most))
 
 
-@numba.njit(cache=True)
+@compiled
 def _put(
     third: Table, count: Table, degree: Table, triangle: tuple[int, int, int], sign: int
 ) -> None:
@@ -75,7 +76,7 @@ def _put(
             count[p, q] += sign
 
 
-@numba.njit(cache=True)
+@compiled
 def _fits(
     third: Table, count: Table, degree: Table, triangle: tuple[int, int, int], most: int
 ) -> bool:
@@ -100,7 +101,7 @@ def _fits(
     return True
 
 
-@numba.njit(cache=True)
+@compiled
 def _canonical(n: int, third: Table, count: Table, degree: Table, most: int) -> Key:
     """Return the largest key of a surface, over the numberings of its vertices from a flag.
 
@@ -133,7 +134,7 @@ def _canonical(n: int, third: Table, count: Table, degree: Table, most: int) -> 
     return best
 
 
-@numba.njit(cache=True)
+@compiled
 def _key(n: int, third: Table, count: Table, number: Table) -> Key:
     """Return the triangles of a surface, renumbered, as bits."""
     high, low = np.uint64(0), np.uint64(0)

@@ -8,11 +8,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from mpsn._files.io import open_zip, read_member
+from mpsn._rows.compiled import compiled
 from mpsn.errors import UNREADABLE, FileError, LeftOut, MPSNError
 
 MAX_BYTES = 1 << 29  # of all files of a set; those of the largest of the six take some 200 MB
@@ -280,7 +280,7 @@ def _floats(name: str, part: str, members: dict[str, bytes]) -> Numbers:
     return table
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _read_table(text: NDArray[np.uint8], table: Integers) -> tuple[int, int]:
     """Fill the table with integers separated by commas or blanks; skip empty lines.
 

@@ -11,14 +11,15 @@ In a directed graph, cliques are *ordered*: v_i points at v_j for all i < j, wha
 are. The same holds of them, but any sibling of s may extend it, not only a later one.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from mpsn._rows.compiled import compiled
 
 Array = NDArray[np.int64]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _seek(last: Array, low: int, high: int, w: int) -> int:
     """Return the first position in low .. high whose last vertex is at least w."""
     step = 1
@@ -35,7 +36,7 @@ def _seek(last: Array, low: int, high: int, w: int) -> int:
     return low
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def count(
     faces: Array, last: Array, ptr: Array, ordered: bool, start: int, stop: int, out: Array
 ) -> None:
@@ -57,7 +58,7 @@ def count(
         out[s] = found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def fill(
     faces: Array,
     last: Array,

@@ -1,14 +1,15 @@
 """Find the chordless cycles of graphs, on the CPU."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from mpsn._rows.compiled import compiled
 
 Array = NDArray[np.int64]
 Small = NDArray[np.int32]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _remove(v: int, ptr: Array, neighbor: Array, degree: Small, queue: Array) -> None:
     """Remove a vertex, and then all that no longer lie on a cycle or between cycles."""
     queue[0], tail, head = v, 1, 0
@@ -26,7 +27,7 @@ def _remove(v: int, ptr: Array, neighbor: Array, degree: Small, queue: Array) ->
                     tail += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def prune(ptr: Array, neighbor: Array, degree: Small, queue: Array) -> None:
     """Write the degrees of all vertices, with 0 for those of the trees outside of all cycles."""
     for v in range(len(degree)):
@@ -36,7 +37,7 @@ def prune(ptr: Array, neighbor: Array, degree: Small, queue: Array) -> None:
             _remove(v, ptr, neighbor, degree, queue)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def search(
     ptr: Array,
     neighbor: Array,

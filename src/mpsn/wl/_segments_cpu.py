@@ -2,9 +2,10 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from mpsn._rows.compiled import compiled
 
 Array = NDArray[np.int64]
 
@@ -22,10 +23,10 @@ def mix(x: Any) -> Any:
     return x ^ ((x >> 31) & 0x1FFFFFFFF)
 
 
-_mix = numba.njit(cache=True, nogil=True)(mix)
+_mix = compiled(mix)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def fold(ptr: Array, codes: Array, which: Array, hashes: Array) -> None:
     """Fold the multisets of the receivers ``which`` into their hashes, in any order."""
     for i, receiver in enumerate(which):
@@ -35,7 +36,7 @@ def fold(ptr: Array, codes: Array, which: Array, hashes: Array) -> None:
         hashes[i] = _mix(FIRST * hashes[i] + total)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def propose(hashes: Array) -> tuple[Array, Array]:
     """Number the distinct hashes as they appear; return the numbers, and where each is first."""
     n = len(hashes)
@@ -56,7 +57,7 @@ def propose(hashes: Array) -> tuple[Array, Array]:
     return ids, first[:count].copy()
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def sort_segment(codes: Array, start: int, stop: int) -> None:
     """Sort one multiset in place."""
     if stop - start > SHORT:
@@ -71,14 +72,14 @@ def sort_segment(codes: Array, start: int, stop: int) -> None:
         codes[i + 1] = code
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def sort_segments(ptr: Array, codes: Array, which: Array) -> None:
     """Sort the multisets of the receivers ``which`` in place."""
     for i in which:
         sort_segment(codes, ptr[i], ptr[i + 1])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def compare(
     which: Array, ids: Array, first: Array, ptr: Array, codes: Array, differs: NDArray[np.bool_]
 ) -> None:
