@@ -21,7 +21,9 @@ def run(package: Path, home: Path) -> subprocess.CompletedProcess[str]:
     paths = {"PYTHONPATH": str(package), "HOME": str(home), "USERPROFILE": str(home)}
     kept = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
     command = [sys.executable, "-c", COUNT]
-    return subprocess.run(command, env={**kept, **paths}, text=True, capture_output=True, check=True)
+    return subprocess.run(
+        command, env={**kept, **paths}, text=True, capture_output=True, check=True
+    )
 
 
 def test_compiled_functions_are_kept_where_there_is_a_place(tmp_path):
