@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import mpsn
 from labelled_cells import KINDS, half, torus
-from mpsn.errors import FileError, GraphError, LeftOut, MPSNError
+from mpsn.errors import FileError, GraphError, LayerError, LeftOut, MPSNError
 from mpsn.estimators import CellClassifier, CellRegressor, SimplicialClassifier, load
 from mpsn.estimators._given import Notes
 from mpsn.estimators._on_cells import OnCells, known
@@ -131,6 +131,18 @@ def test_networks_of_the_test_kit():
         assert_orientation_equivariant(Listed(odd, dim=1), kind=kind)
         even = CellNet(dim=1, oriented=True).double()
         assert_orientation_invariant(Listed(even, dim=None), kind=kind)
+
+
+@pytest.mark.parametrize("oriented", [False, True])
+def test_networks_refuse_features_that_do_not_suit_them(oriented):
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+    net = CellNet(in_channels=(2, 0, 1), dim=1, oriented=oriented)
+    xs = [torch.randn(34, 2), None, torch.randn(45, 1)]
+    assert net(K, xs).shape == (78, 2)
+    with pytest.raises(LayerError, match="features of the 45 2-cells, got none"):
+        net(K, xs[:2])
+    with pytest.raises(LayerError, match=r"0-cells of shape \(34, 2\)"):
+        net(K, [torch.randn(34, 3), None, xs[2]])
 
 
 class Listed(torch.nn.Module):

@@ -1,6 +1,7 @@
 """Layers at the edges: nothing there, one of it, wrong shapes, compiled, and no hidden state."""
 
 import copy
+import sys
 
 import networkx as nx
 import pytest
@@ -166,6 +167,24 @@ def test_sin_projects_dimensions_of_different_widths(coface_message):
     out = layer(tree, batch)
     assert [tuple(h.shape) for h in out] == [(3, 7, 5), (2, 7, 5), (0, 7, 5), (0, 7, 5)]
     torch.testing.assert_close(layer(tree, [x[:, 2] for x in batch])[0], out[0][:, 2])
+
+
+def test_a_warm_layer_makes_few_calls():
+    """So that small complexes are fast: time there goes to Python, not to sums."""
+    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+    layer, xs, calls = nn.SINConv(4, 4, max_dim=2), [torch.randn(n, 4) for n in K.counts], []
+    layer(K, xs)
+
+    def note(frame, event, _):
+        if event == "call" and "/mpsn/" in frame.f_code.co_filename:
+            calls.append((frame.f_code.co_filename, frame.f_code.co_name))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    layer(K, xs)
+    sys.setprofile(before)
+    assert 0 < len(calls) <= 90, calls
+    assert len({file for file, _ in calls}) <= 6
 
 
 @pytest.mark.parametrize("eps", ["none", "fixed", "learned"])

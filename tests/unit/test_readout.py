@@ -1,9 +1,11 @@
 """The readout is its equation (section 4 and appendix F of the paper)."""
 
 import networkx as nx
+import pytest
 import torch
 
 from mpsn import clique_complex, collate
+from mpsn.errors import LayerError
 from mpsn.nn import ComplexReadout
 
 
@@ -31,3 +33,9 @@ def test_the_readout_sees_multisets_only():
     readout = ComplexReadout(5, 7, 2, dims=(0, 1))
     shuffled = [x[torch.randperm(len(x))] for x in xs]
     torch.testing.assert_close(readout(K, shuffled), readout(K, xs))
+
+
+@pytest.mark.parametrize("dims", [(), (0, 2, 0)])
+def test_a_readout_reads_each_dimension_once(dims):
+    with pytest.raises(LayerError, match="Expected at least one dimension to read, each once"):
+        ComplexReadout(5, 7, 2, dims=dims)

@@ -27,15 +27,6 @@ def per_row(weight: Tensor, h: Tensor) -> Tensor:
     return weight.to(h.dtype).view(-1, *(1,) * (h.dim() - 1))
 
 
-def is_recorded(h: Tensor) -> bool:
-    """Return whether torch records operations on ``h``, so that only its own may be used."""
-    return (
-        torch.compiler.is_compiling()
-        or torch._C._get_tracing_state() is not None
-        or torch._C._functorch.is_legacy_batchedtensor(h)
-    )
-
-
 class Matrix:
     """A constant sparse matrix (n, m) by rows; ``A @ h`` multiplies it with features (m, ...).
 
@@ -100,7 +91,12 @@ class Matrix:
         return self
 
     def __matmul__(self, h: Tensor) -> Tensor:
-        if not h.is_floating_point() or is_recorded(h):
+        recorded = (
+            torch.compiler.is_compiling()
+            or torch._C._get_tracing_state() is not None
+            or torch._C._functorch.is_legacy_batchedtensor(h)
+        )
+        if recorded or not h.is_floating_point():
             out = self._added(h)
         elif torch._C._are_functorch_transforms_active():
             out = _Transformed.apply(h, self)  # type: ignore[no-untyped-call]

@@ -275,20 +275,16 @@ class Incidence(Rows):
         return self._sum("lower_messages", m, signed, reduce)
 
     def _sum(self, name: str, h: Tensor, signed: bool, reduce: Reduce = "sum") -> Tensor:
-        self._check(name, h, reduce)
+        self._check(name, h)
         if torch.compiler.is_compiling():
             out: Tensor = incidence_sum(h, *self.parts(), name, signed, False)
         else:
             out = (self._kept.get((name, signed)) or self.operator(name, signed)) @ h
-        return out if reduce == "sum" else out / per_row(self._senders(name).clamp(min=1), out)
+        return out if reduce == "sum" else out / per_row(self._divisor(name, reduce), out)
 
-    def _check(self, name: str, h: Tensor, reduce: str = "sum") -> None:
-        if reduce not in ("sum", "mean"):
-            raise ComplexError(
-                f"Expected reduce 'sum' or 'mean', got {reduce!r}; use MPSNConv for others."
-            )
+    def _check(self, name: str, h: Tensor) -> None:
         if name.endswith("messages"):
-            expected, what = self.face.shape[0], "entries"
+            expected, what = self.item.shape[0], "entries"
         elif name in ("from_faces", "upper", "gather"):
             expected, what = self.count, "cells below"
         else:
@@ -298,15 +294,21 @@ class Incidence(Rows):
                 f"Expected a row for each of the {expected} {what} of {self}, got {tuple(h.shape)}."
             )
 
-    def _senders(self, name: str) -> Tensor:
-        """Return the number of senders of each receiver, the divisors of a mean."""
+    def _divisor(self, name: str, reduce: str) -> Tensor:
+        """Return what a mean divides by: the number of senders of each receiver, or 1."""
+        if reduce != "mean":
+            raise ComplexError(
+                f"Expected reduce 'sum' or 'mean', got {reduce!r}; use MPSNConv for others."
+            )
         if name == "from_cofaces":
-            return self.degree
-        if name == "from_faces":
-            return self.sizes
-        if name.startswith("upper"):
-            return self.from_cofaces(self.sizes - 1)
-        return self.from_faces(self.degree - 1)
+            number = self.degree
+        elif name == "from_faces":
+            number = self.sizes
+        elif name.startswith("upper"):
+            number = self.from_cofaces(self.sizes - 1)
+        else:
+            number = self.from_faces(self.degree - 1)
+        return number.clamp(min=1)
 
     def operator(self, name: str, signed: bool) -> Operator:
         """Return the sparse matrix that computes a sum, named after its method; it is kept."""

@@ -1,6 +1,6 @@
 """Validation of the inputs of layers, without reading values, which would synchronize a GPU."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,16 +44,12 @@ def check_least(least: int, **sizes: Any) -> None:
             raise LayerError(f"Expected {name} as an integer >= {least}, got {size!r}.")
 
 
-def check_complex(K: Complex) -> None:
-    """Raise unless ``K`` is a complex."""
+def check_input(K: Complex, xs: object = ()) -> None:
+    """Raise unless ``K`` is a complex and ``xs`` a list of features, one for each dimension."""
     if not isinstance(K, Complex):
         raise LayerError(
             f"Expected a complex, got {type(K).__name__}; lift a graph with mpsn.clique_complex."
         )
-
-
-def check_list(xs: object) -> None:
-    """Raise unless ``xs`` is a list of features, one for each dimension."""
     if isinstance(xs, Tensor) or not hasattr(xs, "__len__"):
         raise LayerError(
             f"Expected a list of features per dimension, got {type(xs).__name__}; pass [x0, ...]."
@@ -61,16 +57,21 @@ def check_list(xs: object) -> None:
 
 
 def check_cochain(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> None:
+    """Raise unless ``K`` is a complex, and ``h`` features of its k-cells that suit a layer."""
+    check_input(K)
+    _check_features(K, k, h, width, like)
+
+
+def _check_features(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> None:
     """Raise unless ``h`` is (n_k, F) or (n_k, B, F), of the type and on the device of ``like``.
 
     Autocast converts types by itself, except for double precision.
     """
-    check_complex(K)
     if not isinstance(h, Tensor):
         raise LayerError(
             f"Expected the features of the {k}-cells as a tensor, got {type(h).__name__}."
         )
-    if h.device != like.device or h.device != K.device:
+    if not h.device == like.device == K.device:
         raise LayerError(
             f"Expected complex, features and layer on one device, got {K.device}, {h.device} and "
             f"{like.device}; move them with .to(device)."
@@ -81,38 +82,12 @@ def check_cochain(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> No
             f"Expected features of type {like.dtype}, like the layer and other features, got "
             f"{h.dtype}; convert them with .to({like.dtype}), or the others with .to({h.dtype})."
         )
-    if h.dim() not in (2, 3) or h.shape[0] != K.count(k) or h.shape[-1] != width:
-        n = K.count(k)
+    n = K.count(k)
+    if h.dim() not in (2, 3) or h.shape[0] != n or h.shape[-1] != width:
         raise LayerError(
             f"Expected features of the {k}-cells of shape ({n}, {width}) or ({n}, B, {width}), "
             f"got {tuple(h.shape)}."
         )
-
-
-def cochain(K: Complex, k: int, xs: Sequence[Tensor | None], width: int, like: Tensor) -> Tensor:
-    """Return the features of dimension k in a list, see :func:`cochains`."""
-    x = xs[k] if k < len(xs) else None
-    if x is None:
-        if K.count(k) and width:
-            raise LayerError(
-                f"Expected features of the {K.count(k)} {k}-cells, got none; lift those "
-                f"of the vertices with mpsn.lift_features or mpsn.nn.Populate."
-            )
-        given = next((given for given in xs if given is not None), like)
-        x = given.new_zeros((K.count(k), *given.shape[1:-1], width))
-    check_cochain(K, k, x, width, like)
-    return lowered(x)
-
-
-def lowered(x: Tensor) -> Tensor:
-    """Return features in the type of autocast, where it is on, before they are gathered and summed.
-
-    Dense layers would round them later: sums are then read in half the size.
-    """
-    where = x.device.type
-    if x.dtype == torch.float32 and torch.is_autocast_enabled(where):
-        return x.to(torch.get_autocast_dtype(where))
-    return x
 
 
 def cochains(
@@ -122,23 +97,51 @@ def cochains(
     width: int | Sequence[int],
     like: Tensor,
 ) -> list[Tensor]:
-    """Return features of dimension 0, ..., max_dim, of the type and on the device of ``like``.
+    """Return features of dimension 0, ..., max_dim; see :func:`cochains_of`.
 
-    Features may be None or missing in ``xs`` where there are no cells, or where the ``width``, one
-    for all dimensions or one for each, is 0; they are empty then.
+    The ``width`` is one for all dimensions, or one for each.
     """
-    check_complex(K)
-    check_list(xs)
+    check_input(K, xs)
     if len(xs) > max_dim + 1:
         raise LayerError(
             f"Expected features of dimensions 0 to {max_dim}, got {len(xs)} tensors; "
             f"pass xs[:{max_dim + 1}], or raise max_dim."
         )
     widths = width if isinstance(width, Sequence) else [width] * (max_dim + 1)
-    out = [cochain(K, k, xs, n, like) for k, n in enumerate(widths)]
-    if any(x.shape[1:-1] != out[0].shape[1:-1] for x in out):
-        raise LayerError(
-            f"Expected features (n, F), or (n, B, F) of the same B, in all dimensions, got "
-            f"{', '.join(str(tuple(x.shape)) for x in out)}."
-        )
+    return cochains_of(K, xs, dict(enumerate(widths)), like)
+
+
+def cochains_of(
+    K: Complex, xs: Sequence[Tensor | None], widths: Mapping[int, int], like: Tensor
+) -> list[Tensor]:
+    """Return features of the dimensions in ``widths``, of the type and device of ``like``.
+
+    Features may be None or missing in ``xs`` where there are no cells, or where the width is 0;
+    they are empty then. Where autocast is on, they get its type, before they are gathered and
+    summed: dense layers would round them later, and sums are then read in half the size.
+    """
+    kind, out = like.device.type, []
+    lower = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
+    for k, width in widths.items():
+        x = xs[k] if k < len(xs) else None
+        if x is None:
+            x = _nothing(K, k, xs, width, like)
+        _check_features(K, k, x, width, like)
+        out.append(x.to(lower) if x.dtype == torch.float32 else x)
+        if x.shape[1:-1] != out[0].shape[1:-1]:
+            raise LayerError(
+                f"Expected features (n, F), or (n, B, F) of the same B, in all dimensions, got "
+                f"{tuple(out[0].shape)} and {tuple(x.shape)}."
+            )
     return out
+
+
+def _nothing(K: Complex, k: int, xs: Sequence[Tensor | None], width: int, like: Tensor) -> Tensor:
+    """Return the features of no cells, or of width 0, shaped like others in the list."""
+    if K.count(k) and width:
+        raise LayerError(
+            f"Expected features of the {K.count(k)} {k}-cells, got none; lift those "
+            f"of the vertices with mpsn.lift_features or mpsn.nn.Populate."
+        )
+    other = next((x for x in xs if x is not None), like)
+    return other.new_zeros((K.count(k), *other.shape[1:-1], width))

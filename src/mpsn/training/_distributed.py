@@ -25,6 +25,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 from torch import distributed as dist
 
+from mpsn.complexes.complex import Complex
 from mpsn.errors import MPSNError
 from mpsn.nn.conv import CINConv, SINConv
 from mpsn.nn.conv._mlp import RowNorm
@@ -202,7 +203,9 @@ def in_step(
     normalize: Callable[..., list[Tensor]],
     conv: CINConv,
     alone: Callable[..., list[Tensor]],
-    *inputs: Any,
+    K: Complex,
+    xs: Sequence[Tensor | None],
+    dims: Sequence[int] | None = None,
 ) -> list[Tensor]:
     """Return the outputs of a layer whose perceptrons run side by side, for fewer messages.
 
@@ -210,7 +213,7 @@ def in_step(
     """
     normed = any(isinstance(part, kind) for part in conv.modules())
     if not conv.training or not normed or norms_apart():
-        return alone(*inputs)
+        return alone(K, xs, dims)
 
     def run(perceptrons: Sequence[Any], xs: list[Any]) -> list[Any]:
         for parts in zip(*perceptrons, strict=True):
@@ -220,7 +223,13 @@ def in_step(
                 xs = [part(x) for part, x in zip(parts, xs, strict=True)]
         return xs
 
-    return conv._in_step(run, *inputs)
+    dims = range(conv.max_dim + 1) if dims is None else dims
+    hs, mlps = conv.inputs(K, xs), [conv.mlp_boundary, conv.mlp_upper]
+    mlps += [conv.mlp_lower] if conv.mlp_lower else []
+    parts = [conv.received(K, hs, k, part) for k in dims for part in range(len(mlps))]
+    rows = run([mlp[k] for k in dims for mlp in mlps], parts)
+    each = [rows[start : start + len(mlps)] for start in range(0, len(rows), len(mlps))]
+    return run([conv.mlp_update[k] for k in dims], each)
 
 
 def row_norms(layers: Sequence[RowNorm], xs: Sequence[Tensor]) -> list[Tensor]:

@@ -1,11 +1,13 @@
-"""Perceptrons that also work for dimensions without cells."""
+"""Perceptrons and projections that also work for dimensions without cells."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
+from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import Activation, activation
 
 
@@ -68,3 +70,37 @@ def mlp(
         function = activation(act, inplace=not norm)
         layers.append(function if isinstance(function, torch.nn.Module) else Function(function))
     return torch.nn.Sequential(*layers)
+
+
+class Project(torch.nn.ModuleList):
+    """Dense layers without biases that bring features of several widths to one.
+
+    Cells without features get the mean over their faces; or zeros, if ``odd``: the mean would
+    depend on the orientation.
+
+    Args:
+        widths: The width of each dimension, 0 for none.
+        width: Width F of the result.
+        odd: Whether features change sign with the orientation. Defaults to False.
+
+    Shapes:
+        One tensor (n_k, ..., F_k) per dimension in; F instead of F_k out.
+    """
+
+    def __init__(self, widths: Sequence[int], width: int, odd: bool = False) -> None:
+        super().__init__(
+            torch.nn.Linear(n, width, bias=False) if n else torch.nn.Identity() for n in widths
+        )
+        self.width, self.odd = width, odd
+
+    def forward(self, K: Complex, hs: Sequence[Tensor]) -> list[Tensor]:
+        """Return features of one width."""
+        out: list[Tensor] = []
+        for k, (dense, h) in enumerate(zip(self, hs, strict=True)):
+            if h.shape[-1]:
+                out.append(dense(h))
+            elif self.odd:
+                out.append(h.new_zeros(*h.shape[:-1], self.width))
+            else:
+                out.append(K.incidence(k).from_faces(out[k - 1], reduce="mean"))
+        return out

@@ -1,6 +1,6 @@
 """The layer of cellular, and so of simplicial, isomorphism networks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -12,7 +12,7 @@ from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_least, cochains
-from mpsn.nn.conv._mlp import mlp
+from mpsn.nn.conv._mlp import Project, mlp
 from mpsn.nn.functional.coface import messages
 
 
@@ -23,7 +23,7 @@ class SplitLinear(torch.nn.Linear):
         """Return (n, ..., G)."""
         if isinstance(x, Tensor):
             return super().forward(x)
-        return reduce(torch.add, self.split(x))
+        return reduce(torch.add, fn.split_linear(x, self.weight, self.bias))
 
     def split(self, parts: Sequence[Tensor]) -> list[Tensor]:
         """Return the projection of each part, whose sum is the result, if they have equal n."""
@@ -98,10 +98,7 @@ class CINConv(torch.nn.Module):
         dims = range(max_dim + 1)
         self.in_channels, self.out_channels, self.max_dim = in_channels, out_channels, max_dim
         width = out_channels if isinstance(in_channels, Sequence) else in_channels
-        self.project = torch.nn.ModuleList(
-            torch.nn.Linear(n, width, bias=False) if n else torch.nn.Identity()
-            for n in _widths(in_channels, max_dim)
-        )
+        self.project = Project(_widths(in_channels, max_dim), width)
         two = [width, out_channels, out_channels]
         self.mlp_boundary = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
         self.mlp_upper = torch.nn.ModuleList(mlp(two, act, norm) for _ in dims)
@@ -125,66 +122,42 @@ class CINConv(torch.nn.Module):
         self, K: Complex, xs: Sequence[Tensor | None], dims: Sequence[int] | None = None
     ) -> list[Tensor]:
         """Return new features of ``dims``, by default all; the inputs are not modified."""
-        hs, dims = self._start(K, xs, dims)
+        hs = self.inputs(K, xs)
+        dims = range(self.max_dim + 1) if dims is None else dims
+        if dims and not 0 <= min(dims) <= max(dims) <= self.max_dim:
+            raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
         # Gradients are computed in reverse order: perceptrons of low dimensions first, messages
         # last. This order needs the least memory in training.
-        ups = [self._up(K, hs, k) for k in dims]
-        out = [
-            self.update(k, self._low(K, hs, k), ups.pop(), *self._side(K, hs, k))
-            for k in reversed(dims)
-        ]
+        ups, out = [self.received(K, hs, k, 1) for k in dims], []
+        for k in reversed(dims):
+            parts = [self.received(K, hs, k, 0), ups.pop()]
+            if self.mlp_lower:
+                parts.append(self.received(K, hs, k, 2))
+            out.append(self.update(k, *parts))
         return out[::-1]
 
-    def _in_step(
-        self,
-        run: Callable[..., list[Any]],
-        K: Complex,
-        xs: Sequence[Tensor | None],
-        dims: Sequence[int] | None = None,
-    ) -> list[Tensor]:
-        """Return the same by perceptrons that ``run`` together: it takes some, and their inputs."""
-        hs, dims = self._start(K, xs, dims)
-        mlps = (self.mlp_boundary, self.mlp_upper, self.mlp_lower)
-        parts = [[self._low(K, hs, k), self._up(K, hs, k), *self._side(K, hs, k)] for k in dims]
-        many = len(parts[0]) if parts else 1
-        first = [mlps[i][k] for k in dims for i in range(many)]
-        rows = run(first, [part for own in parts for part in own])
-        each = [rows[at : at + many] for at in range(0, len(rows), many)]
-        return run([self.mlp_update[k] for k in dims], each)
-
-    def _start(
-        self, K: Complex, xs: Sequence[Tensor | None], dims: Sequence[int] | None
-    ) -> tuple[list[Tensor], tuple[int, ...]]:
+    def inputs(self, K: Complex, xs: Sequence[Tensor | None]) -> list[Tensor]:
+        """Return the features that cells send, of one width, from those that the layer takes."""
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
-        dims = tuple(range(len(hs)) if dims is None else dims)
-        if not all(0 <= k <= self.max_dim for k in dims):
-            raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
-        for k, project in enumerate(self.project):
-            given = hs[k].shape[-1] > 0
-            hs[k] = project(hs[k]) if given else K.incidence(k).from_faces(hs[k - 1], reduce="mean")
-        return hs, dims
+        return self.project(K, hs) if len(self.project) else hs
+
+    def received(self, K: Complex, hs: Sequence[Tensor], k: int, part: int) -> Tensor:
+        """Return what MLP_B, part 0, MLP_↑, part 1, or MLP_↓, part 2, reads for the k-cells."""
+        own = self.own(k, hs[k], part)
+        if part == 1:
+            above = k < self.max_dim
+            return own + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1)) if above else own
+        if k == 0:
+            return own
+        if part == 0:
+            return own + K.incidence(k).from_faces(hs[k - 1])
+        return own + self.lower(k, hs[k], hs[k - 1], K.incidence(k))
 
     def own(self, k: int, h: Tensor, part: int) -> Tensor:
         """Return (1 + ε_B) h, part 0, (1 + ε_↑) h, part 1, or (1 + ε_↓) h, part 2."""
         if self.eps is not None:
             return (1 + self.eps[k, part]) * h
         return (1 + self.fixed_eps) * h if self.fixed_eps else h
-
-    def _low(self, K: Complex, hs: list[Tensor], k: int) -> Tensor:
-        own = self.own(k, hs[k], 0)
-        return own + K.incidence(k).from_faces(hs[k - 1]) if k else own
-
-    def _up(self, K: Complex, hs: list[Tensor], k: int) -> Tensor:
-        own = self.own(k, hs[k], 1)
-        if k == self.max_dim:
-            return own
-        return own + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1))
-
-    def _side(self, K: Complex, hs: list[Tensor], k: int) -> list[Tensor]:
-        if not self.mlp_lower:
-            return []
-        own = self.own(k, hs[k], 2)
-        return [own + self.lower(k, hs[k], hs[k - 1], K.incidence(k)) if k else own]
 
     def upper(self, k: int, h: Tensor, coface: Tensor, incidence: Incidence) -> Tensor:
         """Return the sums of messages from the upper neighbors of the k-cells."""
@@ -204,8 +177,10 @@ class CINConv(torch.nn.Module):
 
     def update(self, k: int, *parts: Tensor) -> Tensor:
         """Return MLP_U(MLP_B(·) ‖ MLP_↑(·) [‖ MLP_↓(·)]), without forming the concatenation."""
-        mlps = (self.mlp_boundary, self.mlp_upper, self.mlp_lower)
-        out: Tensor = self.mlp_update[k]([mlps[i][k](part) for i, part in enumerate(parts)])
+        rows = [self.mlp_boundary[k](parts[0]), self.mlp_upper[k](parts[1])]
+        if self.mlp_lower:
+            rows.append(self.mlp_lower[k](parts[2]))
+        out: Tensor = self.mlp_update[k](rows)
         return out
 
     def extra_repr(self) -> str:

@@ -12,7 +12,7 @@ from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
-from mpsn.nn._checks import check_complex, check_list
+from mpsn.nn._checks import check_input
 from mpsn.nn.conv._signature import Function, read_function
 
 KINDS: tuple[Kind, ...] = ("boundary", "coboundary", "lower", "upper")
@@ -146,8 +146,7 @@ class MPSNConv(torch.nn.Module):
 
     def forward(self, K: Complex, xs: Sequence[Tensor]) -> list[Tensor]:
         """Return new features per dimension; the inputs are not modified."""
-        check_complex(K)
-        check_list(xs)
+        check_input(K, xs)
         for k, x in enumerate(xs):
             if not isinstance(x, Tensor) or x.shape[0] != K.count(k):
                 raise LayerError(

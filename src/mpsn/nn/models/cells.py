@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,7 +9,9 @@ from torch.utils.checkpoint import checkpoint
 
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
+from mpsn.nn._checks import cochains
 from mpsn.nn.conv import CINConv, LinearMPSNConv
+from mpsn.nn.conv._mlp import Project
 from mpsn.nn.models._model import Model
 from mpsn.nn.readout import ComplexReadout, jump
 
@@ -70,13 +71,9 @@ class CellNet(Model):
                 f"dim={dim} and in_channels={in_channels}."
             )
         self.in_channels, self.max_dim, self.out_dim = in_channels, max_dim, dim
-        self.hidden, self.oriented = hidden, oriented
+        self.oriented = oriented
         last = hidden * layers
-        self.project = torch.nn.ModuleList(
-            torch.nn.Linear(n, hidden, bias=False) if n else torch.nn.Identity()
-            for n in in_channels
-            if oriented
-        )
+        self.project = Project(in_channels if oriented else (), hidden, odd=True)
         self.convs = torch.nn.ModuleList(
             LinearMPSNConv(hidden, hidden, max_dim, act="tanh")
             if oriented
@@ -97,39 +94,30 @@ class CellNet(Model):
         """Return one row per cell of dimension ``dim``."""
         hs = self.features_of(K, xs)
         if self.oriented:
-            hs = self._projected(K, hs)
+            like = next(self.parameters())
+            hs = self.project(K, cochains(K, hs, self.max_dim, self.in_channels, like))
         layers = []
-        for i, conv in enumerate(self.convs):
-            final = i == len(self.convs) - 1
-            hs = self._layer(conv, K, hs, final)
+        for conv in self.convs[:-1]:
+            hs = self._layer(conv, K, hs, range(self.max_dim + 1))
             layers.append([hs[self.out_dim]])
-        (found,) = jump(layers)  # (n_dim, layers * hidden)
+        layers.append(self._layer(self.convs[-1], K, hs, (self.out_dim,)))
+        (h,) = jump(layers)  # (n_dim, layers * hidden)
         if isinstance(self.head, ComplexReadout):
-            return self.head.combine([found.abs() if self.oriented else found])
-        out: Tensor = self.head(found)
-        return out
-
-    def _projected(self, K: Complex, xs: Sequence[Tensor | None]) -> list[Tensor]:
-        """Return features of width ``hidden``, zeros where there are none."""
-        out = []
-        for k, project in enumerate(self.project):
-            x = xs[k] if k < len(xs) and self.in_channels[k] else None
-            nothing = self.convs[0].own[0].weight.new_zeros(K.count(k), self.hidden)  # type: ignore
-            out.append(nothing if x is None else project(x))
+            return self.head.combine([h.abs() if self.oriented else h])
+        out: Tensor = self.head(h)
         return out
 
     def _layer(
-        self, conv: torch.nn.Module, K: Complex, hs: Sequence[Tensor | None], final: bool
-    ) -> Any:
-        """Return the features after a layer; of the last one, only those of ``dim`` matter."""
-        if isinstance(conv, LinearMPSNConv):
-            return conv(K, hs)
-        dims = (self.out_dim,) if final else tuple(range(self.max_dim + 1))
+        self, conv: torch.nn.Module, K: Complex, hs: Sequence[Tensor | None], dims: Sequence[int]
+    ) -> list[Tensor]:
+        """Return the features of ``dims`` after a layer."""
+        if self.oriented:
+            every = conv(K, hs)
+            return [every[k] for k in dims]
         if self.training and torch.is_grad_enabled() and sum(K.counts) > LARGE:
-            found = [recomputed(conv, K, hs, k) for k in dims]
-        else:
-            found = conv(K, hs, dims)
-        return {self.out_dim: found[0]} if final else found
+            return [recomputed(conv, K, hs, k) for k in dims]
+        out: list[Tensor] = conv(K, hs, dims)
+        return out
 
 
 def recomputed(conv: torch.nn.Module, K: Complex, hs: Sequence[Tensor | None], k: int) -> Tensor:
@@ -149,7 +137,7 @@ def recomputed(conv: torch.nn.Module, K: Complex, hs: Sequence[Tensor | None], k
             norm.momentum = momentum
 
     out: Tensor = checkpoint(
-        lambda *given: conv(K, given, (k,))[0],
+        lambda *hs: conv(K, hs, (k,))[0],
         *hs,
         use_reentrant=False,
         preserve_rng_state=False,

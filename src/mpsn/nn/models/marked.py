@@ -8,7 +8,7 @@ from torch import Tensor
 from mpsn.complexes._batching import cut_table, take
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
-from mpsn.nn._checks import check_complex
+from mpsn.nn._checks import check_input
 from mpsn.nn.readout import global_pool
 
 
@@ -42,7 +42,7 @@ class Marked(torch.nn.Module):
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        check_complex(K)
+        check_input(K)
         given = K.x if xs is None else xs
         if not given or given[0] is None:
             raise LayerError("Expected vertex features x[0] to append marks to, got none.")

@@ -10,7 +10,7 @@ from mpsn.complexes._maps import image
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
 from mpsn.errors import LayerError
-from mpsn.nn._checks import check_complex, check_list
+from mpsn.nn._checks import check_input
 from mpsn.nn.pool.pooled import Pooled
 
 
@@ -45,8 +45,7 @@ def coarsen(
         >>> small.K, small.xs[0].T
         (SimplicialComplex(dim=1, counts=(3, 3)), tensor([[0.5000, 2.5000, 4.5000]]))
     """
-    check_complex(K)
-    check_list(xs)
+    check_input(K, xs)
     if not isinstance(K, SimplicialComplex):
         raise LayerError(
             f"Expected a simplicial complex to coarsen, got {type(K).__name__}, whose cells need "

@@ -8,7 +8,7 @@ from torch import Tensor
 from mpsn.complexes._parts import closure, restrict
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
-from mpsn.nn._checks import activation, check_complex, check_least, check_list, cochain
+from mpsn.nn._checks import activation, check_input, check_least, cochains_of
 from mpsn.nn.pool.pooled import Pooled
 
 
@@ -46,8 +46,7 @@ def topk_pool(
         >>> small.K, small.xs[1].T
         (SimplicialComplex(dim=2, counts=(3, 3, 1)), tensor([[2.0000, 2.5000, 1.5000]]))
     """
-    check_complex(K)
-    check_list(xs)
+    check_input(K, xs)
     _check(ratio, count, dim)
     n = K.count(dim)
     if score.shape not in ((n,), (n, 1)):
@@ -135,13 +134,13 @@ class TopKPool(torch.nn.Module):
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None]) -> Pooled:
         """Return the smaller complex, its features, and the map onto it."""
-        check_complex(K)
-        check_list(xs)
+        check_input(K, xs)
         x = xs[self.dim] if self.dim < len(xs) else None
         like = next((given for given in (x, *xs) if given is not None), None)
         if like is None:
             raise LayerError(f"Expected features of the {self.dim}-cells to score, got none.")
-        score = self.act(self.score(cochain(K, self.dim, xs, self.in_channels, like)))
+        (h,) = cochains_of(K, xs, {self.dim: self.in_channels}, like)
+        score = self.act(self.score(h))
         return topk_pool(K, xs, score, ratio=self.ratio, count=self.count, dim=self.dim)
 
     def extra_repr(self) -> str:

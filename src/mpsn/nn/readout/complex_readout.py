@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
-from mpsn.nn._checks import activation, check_complex, check_list, cochain
+from mpsn.nn._checks import activation, check_input, cochains_of
 from mpsn.nn.readout.global_pooling import as_aggregation, global_pool, width_of
 
 DropoutPosition = Literal["before_sum", "after_sum"]
@@ -73,8 +73,8 @@ class ComplexReadout(torch.nn.Module):
             raise LayerError(
                 f"Expected dropout_position 'before_sum' or 'after_sum', got {dropout_position!r}."
             )
-        if not dims:
-            raise LayerError("Expected at least one dimension to read, got none.")
+        if not dims or len(set(dims)) < len(dims):
+            raise LayerError(f"Expected at least one dimension to read, each once, got {dims}.")
         self.in_channels, self.dims = in_channels, tuple(dims)
         each = [reduce] * len(dims) if isinstance(reduce, str | torch.nn.Module) else reduce
         if len(each) != len(dims):
@@ -95,10 +95,9 @@ class ComplexReadout(torch.nn.Module):
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None]) -> Tensor:
         """Return one row per complex; features may be None or missing where there are no cells."""
-        check_complex(K)
-        check_list(xs)
-        width, like = self.in_channels, self.last.weight
-        return self.read(K, [cochain(K, k, xs, width, like) for k in self.dims])
+        check_input(K, xs)
+        widths = dict.fromkeys(self.dims, self.in_channels)
+        return self.read(K, cochains_of(K, xs, widths, self.last.weight))
 
     def read(self, K: Complex, xs: Sequence[Tensor]) -> Tensor:
         """Return one row per complex, from one tensor (n_k, F) for each of ``dims``."""
