@@ -3,7 +3,7 @@
 import time
 
 import numpy as np
-from torch_geometric.data import Data
+from torch_geometric.data import Data, InMemoryDataset
 
 
 def small_world(n, k, p, seed=0):
@@ -37,3 +37,11 @@ class TableData(Data):
 
     def __inc__(self, key, value, *args, **kwargs):
         return {"edges": self.num_nodes, "triangles": self.num_arcs}.get(key, 0)
+
+
+class TableCollection(InMemoryDataset):
+    """Complexes as PyG keeps a collection in memory."""
+
+    def __init__(self, complexes):
+        super().__init__()
+        self.data, self.slices = self.collate(complexes)

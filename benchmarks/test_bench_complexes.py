@@ -9,10 +9,10 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from side_by_side import TableData, best, small_world
+from side_by_side import TableCollection, TableData, best, small_world
 from torch_geometric.data import Batch
 
-from mpsn import alpha_complex, clique_complex, clique_complexes, rips_complex
+from mpsn import ComplexDataset, alpha_complex, clique_complex, clique_complexes, rips_complex
 from mpsn.lifting import witness_complex
 
 
@@ -164,6 +164,42 @@ def test_batches_against_pyg(faster):
     faster(
         lambda: packed.batch(index), {"PyG's collate": lambda: Batch.from_data_list(chosen)}, goal=2
     )
+
+
+@pytest.fixture(scope="module")
+def ten_thousand(tmp_path_factory):
+    """A packed collection with features and labels, and its file of 18 MB."""
+    data = clique_complexes([(torch.from_numpy(edges), 20) for edges in gnp(500)] * 20, 2)
+    K = data.union
+    x = [torch.ones(K.count(k), 3) for k in range(3)]
+    data = ComplexDataset(K.replace(x=x, y=torch.arange(len(data))))
+    path = tmp_path_factory.mktemp("packed") / "data.npz"
+    data.save(path)
+    return data, path
+
+
+@pytest.mark.parametrize("read", [ComplexDataset.load, ComplexDataset.open])
+def test_reading_a_packed_collection(faster, ten_thousand, read):
+    """All that is in it is validated on loading, its cells on opening; numpy validates nothing."""
+    data, path = ten_thousand
+    assert read(path) == data
+    faster(lambda: read(path), {"numpy": lambda: dict(np.load(path))}, goal=0.2, rounds=10)
+
+
+def test_one_of_a_packed_collection(faster, ten_thousand):
+    """Our items are copies, PyG's are views of the collection; both lists start empty."""
+    data, _ = ten_thousand
+    tables = TableCollection([TableData(K) for K in data[:500]])
+
+    def theirs():
+        tables._data_list = None
+        return [tables[i] for i in range(500)]
+
+    def ours():
+        return [data[i] for i in range(500)]
+
+    assert all(torch.equal(a.triangles, K.faces(2)) for a, K in zip(theirs(), ours(), strict=True))
+    faster(ours, {"PyG's": theirs}, goal=0.7, rounds=20, others_rounds=20)
 
 
 def test_cost_is_linear(benchmark):

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from contextlib import nullcontext
 from itertools import combinations
 
 import networkx as nx
@@ -163,6 +164,45 @@ def test_survives_torch_compile():
 
     h = torch.randn(3, 2)
     torch.testing.assert_close(spread(K, h), h.sum(0, keepdim=True) + 1)
+
+
+def is_complex(n, tables):
+    """Say by the definition whether column i of each face table omits vertex i of a simplex."""
+    below = [(v,) for v in range(n)]
+    for table in tables:
+        simplices = []
+        for row in table:
+            if not all(0 <= face < len(below) for face in row):
+                return False
+            simplex = tuple(sorted({v for face in row for v in below[face]}))
+            if [below[face] for face in row] != [
+                simplex[:i] + simplex[i + 1 :] for i in range(len(row))
+            ]:
+                return False
+            simplices.append(simplex)
+        if len(set(simplices)) < len(simplices):
+            return False
+        below = simplices
+    return True
+
+
+@given(complexes(max_vertices=5), st.data())
+def test_tables_that_are_refused_are_those_of_no_complex(K, data):
+    """One entry of a valid table is changed, two rows change places, or a row is given twice."""
+    tables = [K.faces(k).tolist() for k in range(1, K.dim + 1)]
+    for _ in range(data.draw(st.integers(0, 2)) if tables else 0):
+        table = data.draw(st.sampled_from(tables))
+        row, other = (data.draw(st.integers(0, len(table) - 1)) for _ in range(2))
+        how = data.draw(st.sampled_from(["entry", "swap", "repeat"]))
+        if how == "entry":
+            column = data.draw(st.integers(0, len(table[row]) - 1))
+            table[row][column] = data.draw(st.integers(-1, 5))
+        elif how == "swap":
+            table[row], table[other] = table[other], table[row]
+        else:
+            table.insert(other, list(table[row]))
+    with nullcontext() if is_complex(K.num_nodes, tables) else pytest.raises(ComplexError):
+        SimplicialComplex(K.num_nodes, tables)
 
 
 @pytest.mark.parametrize(

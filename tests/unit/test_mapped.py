@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpsn import ComplexDataset, clique_complex, clique_complexes, ring_complex
+from mpsn import ComplexDataset, clique_complex, clique_complexes, ring_complex, ring_complexes
 from mpsn._files.npz import write_arrays
 from mpsn.errors import ComplexError, FileError
 from mpsn.testing import complexes
@@ -69,21 +69,59 @@ def test_what_a_file_in_pieces_cannot_hold_is_refused(tmp_path):
         assert not list(tmp_path.iterdir())
 
 
+def spoil(path, last, new):
+    """Overwrite the last place of some bytes in a file."""
+    content = bytearray(path.read_bytes())
+    place = content.rindex(last)
+    content[place : place + len(last)] = new
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("kind", ["simplicial", "cell"])
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("face", [-1, 2, 6, 1 << 50])
+def test_every_face_is_checked_when_a_file_is_opened(tmp_path, kind, dim, face):
+    """Also that it is in the same complex of the union: faces 0 to 2 are those of another."""
+    path, lift = tmp_path / "a.npz", clique_complexes if kind == "simplicial" else ring_complexes
+    data = lift([nx.complete_graph(3)] * 2)
+    data.save(path)
+    assert ComplexDataset.open(path) == data
+    last = data.union.incidence(dim).face[-3:].clone()
+    changed = last.clone()
+    changed[1] = face
+    spoil(path, last.numpy().tobytes(), changed.numpy().tobytes())
+    for read in (ComplexDataset.open, ComplexDataset.load):
+        with pytest.raises(FileError):
+            read(path)
+
+
+@pytest.mark.parametrize("sign", [0, 2, -128])
+def test_every_sign_is_checked_when_a_file_is_opened(tmp_path, sign):
+    path = tmp_path / "a.npz"
+    data = ring_complexes([nx.cycle_graph(5)] * 2)
+    data.save(path)
+    last = data.union.incidence(2).signs.numpy().tobytes()
+    spoil(path, last, last[:-1] + np.int8(sign).tobytes())
+    with pytest.raises(FileError, match="signs"):
+        ComplexDataset.open(path)
+
+
 def test_batches_touch_only_their_pages(tmp_path):
-    """The rest of the file may hold anything: faces out of range are found when they are used."""
+    """The rest of the file may hold anything: features are checked when they are used."""
+    path = tmp_path / "a.npz"
     data = clique_complexes([nx.complete_graph(5)] * 2000)
-    data.save(tmp_path / "a.npz")
-    content = bytearray((tmp_path / "a.npz").read_bytes())
-    last = data.union.faces(2)[-10:].numpy().tobytes()
-    at = content.rindex(last)
-    content[at : at + len(last)] = b"\x7f" * len(last)
-    (tmp_path / "a.npz").write_bytes(content)
-    opened = ComplexDataset.open(tmp_path / "a.npz")
+    data = ComplexDataset(data.union.replace(x=[torch.arange(10000.0)[:, None]]))
+    data.save(path)
+    last = data.union.x[0][-1:].numpy().tobytes()
+    spoil(path, last, np.float32(np.nan).tobytes())
+    opened = ComplexDataset.open(path)
     assert opened.batch([0, 7]) == data.batch([0, 7])
-    with pytest.raises(FileError, match="write it again"):
-        opened.batch([1999])
+    assert opened[7] == data[7]
+    for read in (lambda: opened.batch([1999]), lambda: opened[1999], lambda: list(opened)):
+        with pytest.raises(FileError, match="write it again"):
+            read()
     with pytest.raises(FileError):
-        ComplexDataset.load(tmp_path / "a.npz")
+        ComplexDataset.load(path)
 
 
 def test_truncated_compressed_and_damaged_files_are_refused(tmp_path):

@@ -8,11 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mpsn._rows import cpu
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
     from mpsn.complexes.incidence import Incidence
 
+ASCENDING = "list distinct vertices in ascending order"
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
@@ -69,41 +71,32 @@ def check_face_tables(num_vertices: int, tables: Sequence[Tensor]) -> None:
 
     Equivalently, ``d_i d_j = d_{j-1} d_i`` for ``i < j``, and the vertices are sorted.
     """
-    counts = [num_vertices, *(table.shape[0] for table in tables)]
-    vertices = None
+    count = num_vertices
+    below, last = np.zeros((count, 1), np.int64), np.arange(count)
     for k, table in enumerate(tables, start=1):
-        if table.numel() and (table.min() < 0 or table.max() >= counts[k - 1]):
+        rows = table.cpu().numpy()
+        row, fault, rising, last = cpu.check_simplices(rows, below, last)
+        if fault == cpu.OUTSIDE:
             raise ComplexError(
-                f"Expected face table {k} to point at the {counts[k - 1]} simplices of dimension "
-                f"{k - 1}, got indices from {int(table.min())} to {int(table.max())}; "
-                f"the complex is not closed under faces."
+                f"Expected face table {k} to point at the {count} simplices of dimension {k - 1}, "
+                f"got indices from {rows.min()} to {rows.max()}; the complex is not closed under "
+                f"faces."
             )
-        if k > 1:
-            below = tables[k - 2]
-            for j in range(1, k + 1):
-                for i in range(j):
-                    bad = below[table[:, j], i] != below[table[:, i], j - 1]
-                    _refuse(bad, table, f"face table {k} to be closed: column i omits vertex i")
-        if vertices is None:
-            vertices = table.flip(1)
-        else:
-            vertices = torch.cat([vertices[table[:, k]], vertices[table[:, 0]][:, -1:]], dim=1)
-        bad = (vertices[:, 1:] <= vertices[:, :-1]).any(dim=1)
-        _refuse(bad, table, f"face table {k} to list distinct vertices in ascending order")
-        if torch.unique(vertices, dim=0).shape[0] < vertices.shape[0]:
+        if fault:
+            closed = fault == cpu.NOT_CLOSED
+            raise ComplexError(
+                f"Expected face table {k} to "
+                f"{'be closed: column i omits vertex i' if closed else ASCENDING}, got row {row}: "
+                f"{rows[row].tolist()}; build the complex with SimplicialComplex.from_simplices "
+                f"instead."
+            )
+        # The face that omits the last vertex, and that vertex, tell simplices apart.
+        if not rising and len(np.unique(rows[:, k] * num_vertices + last)) < len(rows):
             raise ComplexError(
                 f"Expected every simplex once, got repeated rows in face table {k}; "
                 f"remove the duplicates."
             )
-
-
-def _refuse(bad: Tensor, table: Tensor, expected: str) -> None:
-    if bad.any():
-        row = int(bad.nonzero()[0])
-        raise ComplexError(
-            f"Expected {expected}, got row {row}: {table[row].tolist()}; "
-            f"build the complex with SimplicialComplex.from_simplices instead."
-        )
+        count, below = len(rows), rows
 
 
 def check_features(x: Sequence[Tensor | None], counts: Sequence[int], finite: bool = True) -> None:
@@ -127,13 +120,18 @@ def check_features(x: Sequence[Tensor | None], counts: Sequence[int], finite: bo
             )
 
 
+def are_signs(sign: Tensor) -> bool:
+    """Return whether all numbers are ±1; those of a file need not fit into memory."""
+    return all(bool((part.abs() == 1).all()) for part in torch.split(sign, 1 << 20))
+
+
 def check_orientation(signs: Sequence[Tensor | None], counts: Sequence[int]) -> None:
     """Raise unless the signs are ±1, one per cell, and +1 on vertices."""
     for k, sign in enumerate(signs):
         if sign is None:
             continue
         expected = counts[k] if k < len(counts) else 0
-        if sign.shape != (expected,) or not bool((sign.abs() == 1).all()):
+        if sign.shape != (expected,) or not are_signs(sign):
             raise ComplexError(
                 f"Expected orientation signs ±1 of shape ({expected},) in dimension {k}, "
                 f"got shape {tuple(sign.shape)}."
@@ -161,8 +159,8 @@ def check_offsets(
                 f"{offsets.tolist()!s:.60}."
             )
     for k, B in enumerate(incidences, start=1):
-        owner, below = torch.repeat_interleave(ptr[k].diff())[B.cell], ptr[k - 1]
-        if bool(((B.face < below[owner]) | (B.face >= below[owner + 1])).any()):
+        parts = B.face, B.starts(ptr[k]), ptr[k - 1]
+        if cpu.find_outside(*(t.cpu().numpy() for t in parts)) >= 0:
             raise ComplexError(
                 f"Expected cells and their faces in the same complex of the union, got a face in "
                 f"another complex in face table {k}."
@@ -241,6 +239,6 @@ def check_incidence(B: "Incidence", signed: bool = True) -> None:
         raise ComplexError(
             "Expected a sign for each entry if the number of faces varies, got none; pass sign."
         )
-    if sign is not None and (sign.shape != face.shape or not bool((sign.abs() == 1).all())):
+    if sign is not None and (sign.shape != face.shape or not are_signs(sign)):
         got = "others" if sign.shape == face.shape else f"shape {tuple(sign.shape)}"
         raise ComplexError(f"Expected signs ±1 of shape {tuple(face.shape)}, got {got}.")

@@ -108,9 +108,13 @@ class Rows(Value):
 
     def positions_of(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the positions of the items of some rows: place in the index, position, offsets."""
-        start = self.offsets[index]
-        size = self.offsets[index + 1] - start
+        start = self.starts(index)
+        size = self.starts(index + 1) - start
         return *ranges(start, size), ends(size)
+
+    def starts(self, index: Tensor) -> Tensor:
+        """Return the offsets of some rows; ``len(self)`` counts as one."""
+        return index * (self.width or 0) if self.ptr is None else self.ptr[index]
 
     def __matmul__(self, other: "Rows") -> "Rows":
         """Return rows of rows: row i of the result joins the rows of ``other`` that row i holds."""

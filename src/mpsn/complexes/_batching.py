@@ -1,7 +1,7 @@
 """Disjoint unions of complexes: collating, splitting, and selecting by index."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -146,49 +146,42 @@ def label_offsets(y: Tensor, complexes: int, vertices: int, ptr: Sequence[Tensor
 
 def to_list(union: "Complex") -> "list[Complex]":
     """Split a union into its complexes, which share no memory with it."""
-    depth = len(union._ptr)
-    cuts = torch.stack(union._ptr, dim=1)  # (complexes + 1, depth)
-    sizes = cuts.diff(dim=0)
-    y: Sequence[Tensor | None] = [None] * len(sizes)
-    y_ptr: Sequence[Tensor | None] = y
-    if union._y is not None and union._y_ptr is not None:
-        rows_of = union._y_ptr.diff()
-        y = [part.clone() for part in torch.split(union._y, rows_of.tolist())]
-        pairs = torch.stack([torch.zeros_like(rows_of), rows_of], dim=1)
-        y_ptr = [pair.clone() for pair in pairs]
-    single = torch.stack([torch.zeros_like(sizes), sizes], dim=2)  # (complexes, depth, 2)
-    entries = [union.incidence(k).offsets[union.ptr(k)].tolist() for k in range(1, depth)]
-    out = []
-    rows = cuts.tolist()
-    for i, (start, stop) in enumerate(pairwise(rows)):
-        at = [slice(a, b) for a, b in zip(start, stop, strict=True)]
-        at += [slice(0, 0)] * (len(union.x) - depth)
-        incidences = [
-            _slice(union._incidences[k], slice(*entries[k][i : i + 2]), at[k + 1], start, stop, k)
-            for k in range(depth - 1)
-        ]
-        out.append(
-            union._trusted(
-                incidences,
-                single[i].clone().unbind(),
-                num_vertices=stop[0] - start[0],
-                x=[None if x is None else x[at[k]].clone() for k, x in enumerate(union._x)],
-                y=y[i],
-                y_ptr=y_ptr[i],
-                labels=None if union._labels is None else union._labels[at[0]],
-            )
-        )
-    return out
+    table = cut_table(union)
+    return [cut(union, rows) for rows in table.permute(2, 0, 1).tolist()]
 
 
-def _slice(
-    B: Incidence, entries: slice, cells: slice, start: list[int], stop: list[int], k: int
-) -> Incidence:
-    """Return the part of an incidence of a union that belongs to one complex."""
-    face = B.face[entries] - start[k]
-    ptr = None if B.ptr is None else B.ptr[cells.start : cells.stop + 1] - entries.start
-    sign = None if B.sign is None else B.sign[entries].clone()
-    return Incidence._trusted(face, stop[k] - start[k], B.width, ptr, sign)
+def cut(union: C, rows: Sequence[Sequence[int]]) -> C:
+    """Return one complex of a union; ``rows`` are its start and number of rows of each kind.
+
+    See :func:`cut_table`. There is no memory shared with the union.
+    """
+    depth, sizes = len(union._ptr), rows[1]
+    spans = [slice(start, start + size) for start, size in zip(*rows, strict=True)]
+    ptr = torch.tensor([[0, size] for size in sizes], device=union.device).unbind()
+    incidences = []
+    for k, B in enumerate(union._incidences, start=1):
+        cells, offsets = spans[k], None
+        if B.ptr is None:
+            start, stop = cells.start * (B.width or 0), cells.stop * (B.width or 0)
+        else:
+            start, stop = int(B.ptr[cells.start]), int(B.ptr[cells.stop])
+            offsets = B.ptr[cells.start : cells.stop + 1] - start
+        face = B.face[start:stop] - spans[k - 1].start
+        sign = None if B.sign is None else B.sign[start:stop].clone()
+        incidences.append(Incidence._trusted(face, sizes[k - 1], B.width, offsets, sign))
+    x = [
+        None if x is None else x[spans[k]].clone() if k < depth else x[:0]
+        for k, x in enumerate(union._x)
+    ]
+    return union._trusted(
+        incidences,
+        ptr[:depth],
+        num_vertices=sizes[0],
+        x=x,
+        y=None if union._y is None else union._y[spans[depth]].clone(),
+        y_ptr=None if union._y is None else ptr[depth],
+        labels=None if union._labels is None else union._labels[spans[0]],
+    )
 
 
 def select(B: Incidence, rows: Tensor, count: int, down: Tensor | None = None) -> Incidence:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mpsn._files.io import atomic_write, open_zip
 from mpsn._files.npz import map_arrays, write_arrays
-from mpsn._rows.checks import check_features, check_offsets
+from mpsn._rows.checks import check_features, check_incidence, check_offsets
 from mpsn.complexes._batching import collate
 from mpsn.complexes._saving import as_array, meta_of, open_parts
 from mpsn.errors import ComplexError, FileError
@@ -37,17 +37,14 @@ def is_packed(path: Path) -> bool:
 def map_union(path: str | os.PathLike[str]) -> Any:
     """Open a file of complexes as a union whose tensors are read-only maps of the file.
 
-    All sizes and offsets are checked; nothing else is read.
+    All sizes, offsets, cells and signs are checked, in one pass; features are not read.
     """
     K: Complex = open_parts(path, _map, check=False)
     try:
-        check_offsets(K._ptr if K._y_ptr is None else (*K._ptr, K._y_ptr), _sizes(K), [])
+        for B in K._incidences:
+            check_incidence(B)
+        check_offsets(K._ptr if K._y_ptr is None else (*K._ptr, K._y_ptr), _sizes(K), K._incidences)
         check_features(K._x, K.counts, finite=False)
-        for k, B in enumerate(K._incidences, start=1):
-            if B.ptr is not None:
-                check_offsets([B.ptr], [len(B.face)], [])
-            if B.face.dtype != torch.int64 or (B.sign is not None and len(B.sign) != len(B.face)):
-                raise ComplexError(f"Expected faces of {k}-cells as int64 with signs, got others.")
     except ComplexError as error:
         raise FileError(f"Expected a valid dataset in {path}; {error!s:.300}") from error
     return K
@@ -60,6 +57,8 @@ def _map(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
             raise FileError("complexes in another orientation than the default; use load")
         if "ptr" in name and (array.dtype != np.int64 or array.ndim != 1 or not len(array)):
             raise FileError(f"{name} is not a list of int64")
+        if name.startswith("face_signs_") and array.dtype != np.int8:
+            raise FileError(f"{name} is not a list of int8")
     return arrays
 
 

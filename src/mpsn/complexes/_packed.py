@@ -2,17 +2,17 @@
 
 import operator
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, SupportsIndex, cast, overload
+from typing import Any, Self, cast, overload
 
 import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
-from mpsn._rows.checks import INTEGERS, as_tensor, check_features, check_incidence
-from mpsn.complexes._batching import collate, cut_table, take
+from mpsn._rows.checks import INTEGERS, as_tensor, check_features
+from mpsn.complexes._batching import collate, cut, cut_table, take
 from mpsn.complexes._mapped import map_union, write_union
 from mpsn.complexes._saving import load
 from mpsn.complexes.complex import Complex
@@ -59,20 +59,17 @@ class ComplexDataset(Sequence[C]):
     @overload
     def __getitem__(self, index: Index) -> Self: ...
     def __getitem__(self, index: int | Index) -> C | Self:
-        if isinstance(index, SupportsIndex) and not _is_many(index):
-            one = operator.index(index)
-            if not -len(self) <= one < len(self):
-                raise IndexError(f"Expected an index below {len(self)}, got {one}.")
-            return cast(C, self.batch([one]).to_list()[0])
-        return type(self)(self.batch(cast(Index, index)))
+        # Lists have no __index__; arrays and tensors have one, and a number of axes.
+        if not hasattr(index, "__index__") or getattr(index, "ndim", False):
+            return type(self)(self.batch(cast(Index, index)))
+        one = operator.index(index)
+        if not -len(self) <= one < len(self):
+            raise IndexError(f"Expected an index below {len(self)}, got {one}.")
+        return self._valid(cut(self.union, self._cuts[:, :, one].tolist()))
 
     def __getitems__(self, index: list[int]) -> C:
         """Return what :class:`mpsn.DataLoader` makes a batch of: the batch itself."""
         return self.batch(index)
-
-    def __iter__(self) -> Iterator[C]:
-        for start in range(0, len(self), CHUNK):
-            yield from cast(list[C], self.batch(slice(start, start + CHUNK)).to_list())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a dataset that was opened as its path, for the workers of a DataLoader."""
@@ -127,18 +124,18 @@ class ComplexDataset(Sequence[C]):
         if low < -n or high >= n:
             raise ComplexError(f"Expected positions below {n}, got {at.tolist()!s:.60}.")
         at = at % n if low < 0 else at
-        if self._path is None:
-            return take(self.union, self._cuts, at)
-        try:
-            found = take(self.union, self._cuts, at)
-            check_features(found._x, found.counts)
-            for B in found._incidences:
-                check_incidence(B)
-        except (ComplexError, IndexError) as error:
-            raise FileError(
-                f"Expected a valid dataset in {self._path}; {error!s:.300}; write it again."
-            ) from error
-        return found
+        return self._valid(take(self.union, self._cuts, at))
+
+    def _valid(self, K: C) -> C:
+        """Check the features that were read from a file; cells were checked when it was opened."""
+        if self._path is not None:
+            try:
+                check_features(K._x, K.counts)
+            except ComplexError as error:
+                raise FileError(
+                    f"Expected a valid dataset in {self._path}; {error!s:.300}; write it again."
+                ) from error
+        return K
 
     def to(self, device: torch.device | str) -> Self:
         """Return the dataset on another device."""
@@ -175,8 +172,8 @@ class ComplexDataset(Sequence[C]):
         """Open a dataset written by :meth:`save` or :meth:`write` without reading it.
 
         Its tensors are maps of the file: :meth:`batch` reads the pages it needs, so that a dataset
-        may be larger than memory, and processes share it. Sizes are checked now, the cells and
-        features of a batch when it is made. The file must not change while it is open.
+        may be larger than memory, and processes share it. Sizes and cells are checked now, in one
+        pass, the features of a batch when it is made. The file must not change while it is open.
         """
         out = cls(cast(C, map_union(path)))
         out._path = Path(path).resolve()
@@ -205,7 +202,3 @@ def labels_by_complex(dataset: ComplexDataset[Any]) -> Tensor | None:
     if each.min() != each.max() or len(y) != each.sum():
         return None
     return y.reshape(many, -1)
-
-
-def _is_many(index: object) -> bool:
-    return bool(getattr(index, "ndim", 0))  # arrays with one entry also support __index__
