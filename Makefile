@@ -26,19 +26,20 @@ docs: $(READY)
 
 # TopoModelX asks for numpy below 2 but runs beside today's; only its models are imported.
 bench: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]' -e './reproduction[ray]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps topomodelx==0.0.1
 	$(BIN)/pytest benchmarks -o addopts= --benchmark-only --benchmark-columns=min,median,rounds -s
 
 # The tests with the lowest versions that pyproject.toml allows, in an environment of their own.
-LOWEST := import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-  print(*(d.replace(">=", "==").replace("[tune]", "") for group in (p["dependencies"], *p["optional-dependencies"].values()) \
-  for d in group if ">=" in d), sep="\n")
+LOWEST := import tomllib; \
+  projects = [tomllib.load(open(p, "rb"))["project"] for p in ("pyproject.toml", "reproduction/pyproject.toml")]; \
+  groups = [g for p in projects for g in (p["dependencies"], *p["optional-dependencies"].values())]; \
+  print(*{d.replace(">=", "==").replace("[tune]", "") for group in groups for d in group if ">=" in d}, sep="\n")
 lowest:
 	mkdir -p out
 	$(PYTHON) -c '$(LOWEST)' > out/lowest.txt
 	test -x out/lowest/bin/python || $(PYTHON) -m venv out/lowest
-	out/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c out/lowest.txt -e '.[dev]'
+	out/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c out/lowest.txt -e '.[dev]' -e './reproduction[ray]'
 	OMP_NUM_THREADS=1 out/lowest/bin/$(PYTEST) -W default
 
 format: $(READY)
@@ -46,10 +47,10 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 # torch goes first and pinned: a looser requirement would be free to pick another build.
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml reproduction/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e './reproduction[ray]'
 	touch $@
 
 clean:

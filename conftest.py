@@ -1,7 +1,8 @@
 """Names that doctests may use without importing them, and settings of all tests."""
 
 import gc
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import matplotlib as mpl
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from matplotlib import pyplot as plt
 
 import mpsn
+from mpsn.cli import main
 
 collect_ignore = ["docs/conf.py"]  # settings of the site, not a module
 mpl.use("Agg")
@@ -37,6 +39,22 @@ def pytest_collection_finish() -> None:
 def _doctest_names(doctest_namespace: dict[str, object], tmp_path: Path) -> None:
     doctest_namespace.update(mpsn=mpsn, nx=nx, torch=torch, tmp_path=tmp_path)
     doctest_namespace.update(SimplicialComplex=mpsn.SimplicialComplex, CellComplex=mpsn.CellComplex)
+
+
+@pytest.fixture(name="mpsn")
+def _mpsn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[object, str, str]]:
+    """Run ``mpsn`` with some arguments; return its exit status, output and errors."""
+
+    def run(*arguments: object) -> tuple[object, str, str]:
+        monkeypatch.setattr(sys, "argv", ["mpsn", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ending:
+            main()
+        out, err = capsys.readouterr()
+        return ending.value.code, out, err
+
+    return run
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
     python benchmarks/estimators.py choose --out runs/estimators --jobs 14 --device cuda
     python benchmarks/estimators.py compare --out runs/estimators --jobs 14 --device cuda
-    python benchmarks/estimators.py report --out runs/estimators --pack results/estimators.jsonl
+    python benchmarks/estimators.py report --out runs/estimators --pack records.jsonl
 
 Nine data sets: five of the TU collection, from the folder that MPSN_DATA names, on the folds of
 ``mpsn.datasets.tu_folds``, and four that are generated, on ten stratified folds. ``choose`` fits
@@ -37,9 +37,9 @@ from mpsn.datasets import tu_folds
 from mpsn.datasets._collections import read_collection
 from mpsn.estimators import SimplicialClassifier, SWLKernel, WLKernel, _kernel
 from mpsn.estimators._inputs import prepare
-from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.nn.models import GIN, SIN
 from mpsn.training._splits import hold_out
+from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
 
 TU = ("NCI1", "REDDIT-BINARY", "IMDB-BINARY", "IMDB-MULTI", "PROTEINS")
 LARGE = ("REDDIT-BINARY", "IMDB-BINARY", "IMDB-MULTI")  # complexes
@@ -330,7 +330,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60, help="time to stop after")
     parser.add_argument("--quick", action="store_true", help="two generated sets, two folds")
     parser.add_argument("--pack", type=Path, help="write all records to this file, one a line")
-    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--results", type=Path, default=Path("reproduction/results"))
     options = parser.parse_args()
     if options.quick:
         options.sets, options.folds = ["blocks", "ages"], 2

@@ -36,13 +36,13 @@ from mpsn.estimators import (
     SimplicialRegressor,
     load,
 )
-from mpsn.experiments._rows import rows
-from mpsn.experiments._tu import TUConfig
-from mpsn.experiments._tune import Grid
 from mpsn.training import _config
+from mpsn_reproduction.papers.tu import TUConfig
+from mpsn_reproduction.rows import rows
+from mpsn_reproduction.search import Grid
 
 Files = dict[str, bytes]
-RECORDS = Path(__file__).parent.parent / "results"
+RECORDS = Path(__file__).parent.parent / "reproduction/results"
 
 
 class WrongError(Exception):

@@ -14,11 +14,11 @@ import torch
 from gpu_complexes import milliseconds
 
 from mpsn.datasets import synthetic_flows
-from mpsn.experiments._experiment import Resources
-from mpsn.experiments._flow_stack import EdgeFlowStack, _product_of_rows
-from mpsn.experiments._flow_training import Training, train, training_steps
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
+from mpsn_reproduction.engines.flow_stack import EdgeFlowStack, _product_of_rows
+from mpsn_reproduction.engines.flow_training import Training, train, training_steps
+from mpsn_reproduction.experiment import Resources
 
 CUDA = torch.device("cuda")
 SEEDS = range(5)

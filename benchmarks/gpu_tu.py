@@ -12,7 +12,7 @@ import torch
 from tu_data import PAPER, setup, splits
 
 from mpsn.datasets import TU
-from mpsn.experiments._tu_training import train_folds
+from mpsn_reproduction.engines.tu_training import train_folds
 
 EPOCHS = 6  # captures fall into the first ones
 FOLDS = 10

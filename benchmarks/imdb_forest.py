@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from sklearn.ensemble import RandomForestClassifier
 
-from mpsn.experiments._imdb import read, split
+from mpsn_reproduction.papers.imdb import read, split
 
 FOLDS = 10
 

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import psutil
 
-from mpsn.experiments import LocalEngine, RayEngine
-from mpsn.experiments._engine import run
-from mpsn.experiments._experiment import Experiment, Job, Run
-from mpsn.experiments._ray import connect
-from mpsn.experiments._table import Table
+from mpsn_reproduction import LocalEngine, RayEngine
+from mpsn_reproduction.cluster import connect
+from mpsn_reproduction.engine import run
+from mpsn_reproduction.experiment import Experiment, Job, Run
+from mpsn_reproduction.table import Table
 
 CORES = 2
 

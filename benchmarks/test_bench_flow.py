@@ -5,10 +5,10 @@ from side_by_side import best, small_world
 from test_bench_complexes import gudhi_arrays
 
 from mpsn.datasets import synthetic_flows
-from mpsn.experiments._flow_stack import EdgeFlowStack
-from mpsn.experiments._flow_training import Training, orders, training_steps
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
+from mpsn_reproduction.engines.flow_stack import EdgeFlowStack
+from mpsn_reproduction.engines.flow_training import Training, orders, training_steps
 
 
 @pytest.fixture(scope="module")

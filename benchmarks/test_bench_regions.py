@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mpsn.experiments._regions import MODELS, TRIANGLE, matrix
 from mpsn.regions import bounds, count
+from mpsn_reproduction.papers.regions import MODELS, TRIANGLE, matrix
 
 
 def test_triangle_example(benchmark):

@@ -12,9 +12,9 @@ from side_by_side import best
 from test_bench_complexes import gnp, gudhi_arrays
 
 from mpsn.datasets._strongly_regular import FAMILIES
-from mpsn.experiments import _sr as sr
-from mpsn.experiments._experiment import Job, Resources
-from mpsn.experiments._rows import rows
+from mpsn_reproduction.experiment import Job, Resources
+from mpsn_reproduction.papers import sr
+from mpsn_reproduction.rows import rows
 
 CONFIG = rows("sr", sr.SRConfig, ["sin"])["sin"]
 SEEDS = tuple(range(10))

@@ -6,8 +6,8 @@ import pytest
 from tu_data import setup, splits
 
 from mpsn.datasets import TU
-from mpsn.experiments._tu_training import train_folds
 from mpsn.nn import CINConv
+from mpsn_reproduction.engines.tu_training import train_folds
 
 
 def without_messages(self, K, xs, dims=(0, 1, 2)):

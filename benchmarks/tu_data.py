@@ -2,8 +2,8 @@
 
 import torch
 
-from mpsn.experiments._tu_training import Settings, Split
 from mpsn.nn.models import GIN, SIN
+from mpsn_reproduction.engines.tu_training import Settings, Split
 
 # The paper's table: batch size, learning rate, decay steps, width, layers, norm, dropout, readout.
 PAPER = {

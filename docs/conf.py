@@ -37,10 +37,13 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(collections|hypothesis|inspect|matplotlib|networkx|numpy|nx|os|pathlib|sklearn|torch\w*)\..*",
     ),
-    ("py:.*", r"Complex|mpsn\.\w+\._\w+\.\w+"),  # named in strings, or in internal modules
     (
         "py:.*",
-        r"Axes|Figure|mpsn\.(experiments|lifting)\.\w+\.[CT]",
+        r"Complex|mpsn\.\w+\._\w+\.\w+|mpsn_reproduction\.[a-z]\w*\.\w+",
+    ),  # named in strings, or in internal modules
+    (
+        "py:.*",
+        r"Axes|Figure|mpsn(_reproduction|\.lifting)\.\w+\.[CT]",
     ),  # two of those, and type variables
 ]
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import torch
 
 FORK = multiprocessing.get_context("forkserver")
-FORK.set_forkserver_preload(["mpsn.cli", "mpsn.estimators", "mpsn.experiments._tu_training"])
+FORK.set_forkserver_preload(
+    ["mpsn.cli", "mpsn.estimators", "mpsn_reproduction.engines.tu_training"]
+)
 MPSN = "from mpsn.cli import main; main()"
 
 

@@ -20,16 +20,15 @@ from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
 from mpsn.estimators._base import forward_on
 from mpsn.estimators._on_disk import OnDisk
 from mpsn.estimators._progress import Progress
-from mpsn.experiments import _graph_training as graph_training
-from mpsn.experiments import _tu_training as tu_training
-from mpsn.experiments._experiment import Job, Resources
-from mpsn.experiments._graph_data import GraphData
-from mpsn.experiments._graph_level import GraphLevelConfig, work
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import CIN, SIN, Hierarchical
 from mpsn.training._config import Network
 from mpsn.training._distributed import Parallel, rank, sum_gradients, world_size
 from mpsn.training._launch import joined
+from mpsn_reproduction.engines import graph_training, tu_training
+from mpsn_reproduction.experiment import Job, Resources
+from mpsn_reproduction.papers.graph_data import GraphData
+from mpsn_reproduction.papers.graph_level import GraphLevelConfig, work
 from processes import FORK
 
 # 25 are for training: the last batch of eight is of one graph, fewer than there are processes.

@@ -55,15 +55,15 @@ def test_help_and_lists_need_none_of_the_heavy_packages():
 
 def test_commands_on_complexes_and_records_load_no_more_than_they_use():
     lines = [["lift", "hexagon"], ["show", "hexagon"], ["distinguish", "hexagon", "two-triangles"]]
-    records = Path(__file__).parents[2] / "results/flow"
+    records = Path(__file__).parents[2] / "reproduction/results/flow"
     out, found = loaded([*lines, ["show", str(records)]])
     assert "each test flow has its own" in out
     graphs, flow = found[2], found[-1]
-    networks = {"mpsn.nn", "mpsn.training._loop", "mpsn.estimators", "mpsn.experiments._report"}
+    networks = {"mpsn.nn", "mpsn.training._loop", "mpsn.estimators", "mpsn_reproduction.page"}
     assert not {"matplotlib", "sklearn", "rdkit", "gudhi"} & flow
     assert not networks & graphs
-    assert "mpsn.experiments._flow" in flow
-    assert not {"mpsn.experiments._tu", "mpsn.experiments._zinc"} & flow
+    assert "mpsn_reproduction.papers.flow" in flow
+    assert not {"mpsn_reproduction.papers.tu", "mpsn_reproduction.papers.zinc"} & flow
 
 
 @pytest.mark.parametrize("arguments", list(commands(app)), ids=" ".join)

@@ -15,9 +15,9 @@ import pytest
 
 import toy_experiment
 from mpsn.cli import _models
-from mpsn.experiments import _report
-from mpsn.experiments._catalog import Entry
-from mpsn.experiments._engine import run
+from mpsn_reproduction import page as _report
+from mpsn_reproduction.catalog import Entry
+from mpsn_reproduction.engine import run
 from processes import MPSN, finish, start
 
 
@@ -237,7 +237,7 @@ def test_show_graphs(mpsn, tmp_path):
 
 def test_show_runs(mpsn, tmp_path, monkeypatch):
     monkeypatch.setattr(_report, "CATALOG", {"toy": Entry("Toys.")})
-    monkeypatch.setitem(sys.modules, "mpsn.experiments._toy", toy_experiment)
+    monkeypatch.setitem(sys.modules, "mpsn_reproduction.papers.toy", toy_experiment)
     run(toy_experiment.EXPERIMENT, {"a": toy_experiment.ToyConfig(1.0)}, 1, out=tmp_path / "toy")
     code, out, _ = mpsn("show", tmp_path)
     assert code == 0

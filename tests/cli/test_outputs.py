@@ -13,9 +13,9 @@ import pytest
 
 import toy_experiment
 from mpsn.estimators import SimplicialClassifier
-from mpsn.experiments import _report
-from mpsn.experiments._catalog import Entry
-from mpsn.experiments._engine import run
+from mpsn_reproduction import page as _report
+from mpsn_reproduction.catalog import Entry
+from mpsn_reproduction.engine import run
 
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
 
@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
 def runs(tmp_path, monkeypatch):
     """Return a folder of records of the toy experiment."""
     monkeypatch.setattr(_report, "CATALOG", {"toy": Entry("Toys.")})
-    monkeypatch.setitem(sys.modules, "mpsn.experiments._toy", toy_experiment)
+    monkeypatch.setitem(sys.modules, "mpsn_reproduction.papers.toy", toy_experiment)
     run(toy_experiment.EXPERIMENT, {"a": toy_experiment.ToyConfig(1.0)}, 1, out=tmp_path / "r/toy")
     return tmp_path / "r"
 
@@ -101,7 +101,7 @@ def test_folders_are_checked_before_the_work(mpsn, folder, runs, tmp_path, monke
     )
     for name in (*(f"mpsn.estimators.{one}" for one in work), "mpsn.wl.compare"):
         monkeypatch.setattr(name, refuse)
-    monkeypatch.setattr("mpsn.experiments._report.sections", refuse)
+    monkeypatch.setattr("mpsn_reproduction.page.sections", refuse)
     monkeypatch.setattr("mpsn.lifting.clique_complexes", refuse)
     (tmp_path / "file").write_text("precious")
     for out in (tmp_path / "file" / "below", tmp_path):

@@ -113,8 +113,8 @@ def test_sparse_rows(dtype, columns):
 
 @pytest.mark.parametrize("config", [{"act": "tanh"}, {"act": "relu", "l0_inv": True}])
 def test_networks_side_by_side(config):
-    from mpsn.experiments._flow_stack import EdgeFlowStack
     from mpsn.nn.models import EdgeFlowNet
+    from mpsn_reproduction.engines.flow_stack import EdgeFlowStack
 
     torch.manual_seed(0)
     K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from mpsn import nn
 from mpsn.errors import LayerError
-from mpsn.experiments._mlp_sum import MLPSum
 from mpsn.testing import assert_permutation_equivariant, complexes
+from mpsn_reproduction.papers.mlp_sum import MLPSum
 
 KINDS = ("simplicial", "cell", "cubical")
 LAYERS = {

@@ -6,8 +6,8 @@ import torch
 
 import mpsn
 from mpsn.errors import LayerError
-from mpsn.experiments._tu_training import Settings, Split, train_folds
 from mpsn.nn.models import SIN, Hierarchical
+from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
 
 SMALL = {"hidden": 8, "out_channels": 2, "layers": 3, "max_dim": 2, "jump": True}
 

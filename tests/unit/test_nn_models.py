@@ -10,8 +10,8 @@ import torch
 import mpsn
 from mpsn import SimplicialComplex, nn
 from mpsn.errors import LayerError
-from mpsn.experiments._mlp_sum import MLPSum
 from mpsn.nn.models import GIN, SIN, EdgeFlowNet
+from mpsn_reproduction.papers.mlp_sum import MLPSum
 
 TU = {
     "coface_message": False,

@@ -13,7 +13,10 @@ from pathlib import Path
 import mpsn
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT, REPRODUCTION = (
+    tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+    for folder in (".", "reproduction")
+)
 OTHER_NAMES = {"sklearn": "scikit-learn", "ray": "ray[tune]"}
 OTHER_NAMES |= {name: name.replace("_", "-") for name in ("torch_geometric", "typing_extensions")}
 WITH_TORCH = {"triton"}
@@ -27,15 +30,52 @@ def imported(path):
             yield node.module.partition(".")[0]
 
 
+def needed(folder):
+    """Return the names of the requirements that the files in a folder import."""
+    names = {name for path in folder.rglob("*.py") for name in imported(path)}
+    others = names - sys.stdlib_module_names - WITH_TORCH - {"mpsn", "mpsn_reproduction"}
+    return {OTHER_NAMES.get(name, name) for name in others}
+
+
 def test_imports_are_declared_with_lower_bounds():
     extras = PROJECT["optional-dependencies"]
-    users = [d for group in ("plot", "ocean", "chem", "tda", "mesh", "ray") for d in extras[group]]
+    users = [d for group in ("plot", "ocean", "chem", "tda", "mesh") for d in extras[group]]
     users += PROJECT["dependencies"]
     assert [requirement for requirement in users if ">=" not in requirement] == []
     declared = {requirement.partition(">=")[0] for requirement in (*users, *extras["dev"])}
-    found = {name for path in (ROOT / "src").rglob("*.py") for name in imported(path)}
-    others = found - sys.stdlib_module_names - WITH_TORCH - {"mpsn"}
-    assert {OTHER_NAMES.get(name, name) for name in others} <= declared
+    assert needed(ROOT / "src") <= declared
+
+
+def test_imports_of_the_reproduction_are_declared_with_lower_bounds():
+    users = [*REPRODUCTION["dependencies"]]
+    users += [d for group in REPRODUCTION["optional-dependencies"].values() for d in group]
+    assert f"mpsn=={PROJECT['version']}" in users
+    assert PROJECT["version"] == REPRODUCTION["version"]
+    users.remove(f"mpsn=={PROJECT['version']}")
+    assert [requirement for requirement in users if ">=" not in requirement] == []
+    assert needed(ROOT / "reproduction/src") <= {name.partition(">=")[0] for name in users}
+
+
+def test_the_library_does_without_its_reproduction():
+    """Help of commands, and one line where a command is brought by the other package."""
+    code = """if True:
+        import importlib.metadata, sys
+        importlib.metadata.entry_points = lambda **_: ()
+        from mpsn.cli import main
+        sys.argv = ["mpsn", *sys.argv[1:]]
+        main()
+    """
+    for words, status, said in [
+        (["--help"], 0, "distinguish"),
+        (["reproduce", "sr", "--quick"], 2, "pip install mpsn-reproduction"),
+        (["tune", "--help"], 2, "pip install mpsn-reproduction"),
+        (["report"], 2, "pip install mpsn-reproduction"),
+        (["show", str(ROOT / "docs")], 2, "pip install mpsn-reproduction"),
+    ]:
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+        assert done.returncode == status, done.stderr
+        assert said in (done.stderr if status else done.stdout)
+        assert len(done.stderr.splitlines()) == (status > 0)
 
 
 def test_no_function_hides_a_module_of_its_name():
@@ -64,6 +104,9 @@ def test_pyg_is_imported_only_where_it_is_used():
 
 def test_promises_name_tests_that_exist():
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "SECURITY.md").read_text()))
-    text = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    files = [
+        p for tests in ("tests", "reproduction/tests") for p in (ROOT / tests).rglob("test_*.py")
+    ]
+    text = "\n".join(path.read_text() for path in files)
     assert named
     assert named <= set(re.findall(r"^def (test_\w+)", text, re.MULTILINE))

@@ -13,9 +13,9 @@ from mpsn._rows.rows import Rows
 from mpsn._rows.sums import Matrix
 from mpsn.errors import MPSNError
 from mpsn.estimators import CellClassifier, SimplicialClassifier, _trainer, load
-from mpsn.experiments._mlp_sum import MLPSum
 from mpsn.nn import models
 from mpsn.training._device import computing, products
+from mpsn_reproduction.papers.mlp_sum import MLPSum
 
 ULP = 2**-8  # half the distance of numbers around 1 in bfloat16
 LAYERS = {

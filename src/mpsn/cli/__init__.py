@@ -7,7 +7,9 @@ import io
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
+from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
@@ -17,9 +19,8 @@ from rich.markup import escape
 from mpsn.cli._graphs import distinguish, lift
 from mpsn.cli._models import fit, predict
 from mpsn.cli._output import Command, name_types, print_error
-from mpsn.cli._reproduce import report, reproduce, tune
 from mpsn.cli._show import show
-from mpsn.errors import LeftOut, MPSNError, visible
+from mpsn.errors import LeftOut, MissingPackageError, MPSNError, visible
 from mpsn.training._launch import joined
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
@@ -70,14 +71,43 @@ def _main(
 ) -> None: ...
 
 
-for _command in (show, lift, fit, predict, distinguish, report):
+def _add(group: typer.Typer) -> None:
+    """Let the help of the commands of a group name types in words."""
+    for command in group.registered_commands:
+        command.cls = Command
+        name_types(command.callback)
+
+
+def _absent(name: str) -> Callable[[list[str]], None]:
+    """Return a command that says which package brings it."""
+
+    def command(words: Annotated[list[str], typer.Argument()] = []) -> None:  # noqa: B006
+        raise MissingPackageError(
+            f"Expected mpsn-reproduction for `mpsn {name}`, got none; "
+            "pip install mpsn-reproduction."
+        )
+
+    return command
+
+
+for _command in (show, lift, fit, predict, distinguish):
     app.command()(_command)
-app.add_typer(reproduce, name="reproduce")
-app.add_typer(tune, name="tune")
-for _group in (app, reproduce, tune):
-    for _registered in _group.registered_commands:
-        _registered.cls = Command
-        name_types(_registered.callback)
+_plugins = {point.name: point for point in entry_points(group="mpsn.commands")}
+for _name, _point in _plugins.items():
+    _plugin = _point.load()  # a command, or a group of commands
+    if isinstance(_plugin, typer.Typer):
+        _add(_plugin)
+        app.add_typer(_plugin, name=_name)
+    else:
+        app.command(_name)(_plugin)
+_add(app)
+for _name in sorted({"reproduce", "tune", "report"} - _plugins.keys()):
+    app.command(
+        _name,
+        help="Needs the package mpsn-reproduction.",
+        add_help_option=False,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )(_absent(_name))
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -3,7 +3,7 @@
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -18,8 +18,6 @@ from typer.core import TyperCommand
 from typer.models import ArgumentInfo
 
 from mpsn.errors import FileError, MissingPackageError, MPSNError, visible
-from mpsn.experiments._table import Cell
-from mpsn.experiments._table import Table as Results
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -83,8 +81,12 @@ def print_table(
     rows: Iterable[Iterable[object]],
     notes: Iterable[str] = (),
     figures: Iterable[Path | None] = (),
+    style: Callable[[object], str] = lambda cell: "",
 ) -> None:
-    """Print a table, in parts if it is too wide, notes below it, and the paths of figures."""
+    """Print a table, in parts if it is too wide, notes below it, and the paths of figures.
+
+    ``style`` returns the style of a cell in the words of rich.
+    """
     head = [visible(column) for column in columns]
     cells = [list(row) for row in rows]
     body = [["" if cell is None else visible(cell) for cell in row] for row in cells]
@@ -95,33 +97,18 @@ def print_table(
             column = textwrap.fill(head[i], width, break_on_hyphens=False)
             table.add_column(escape(column), width=width, overflow="fold", no_wrap=i == 0)
         for row, texts in zip(cells, body, strict=True):
-            table.add_row(*(Text(texts[i], _style(row[i])) for i in part))
+            table.add_row(*(Text(texts[i], style(row[i])) for i in part))
         console.print(table)
         name = ""
-    _print_below(notes, figures)
+    print_below(notes, figures)
 
 
-def _print_below(notes: Iterable[str], figures: Iterable[Path | None]) -> None:
+def print_below(notes: Iterable[str], figures: Iterable[Path | None]) -> None:
+    """Print notes, and the paths of figures."""
     for line in notes:
         Console(soft_wrap=True).print(escape(visible(line)), highlight=False)
     for path in filter(None, figures):
         print(f"figure: {visible(path)}")
-
-
-def _style(cell: object) -> str:
-    if not isinstance(cell, Cell):
-        return ""
-    return " ".join(["bold"] * cell.best + ["italic"] * (cell.kind == "quoted"))
-
-
-def print_results(
-    table: Results, notes: Iterable[str] = (), figures: Iterable[Path | None] = ()
-) -> None:
-    """Print a table of results by group: the best in bold, quoted figures in italics."""
-    for name, columns, rows, about in table.groups():
-        title = f"{table.title}: {name}" if name else table.title
-        print_table(title, columns, rows, about)
-    _print_below([*table.remarks, *notes], figures)
 
 
 def _parts(

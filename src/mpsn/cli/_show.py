@@ -1,15 +1,15 @@
 """The command that shows graphs, models and results."""
 
 import json
-from dataclasses import asdict
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from mpsn.cli._graphs import graphs_of, print_rows
-from mpsn.cli._output import AsJson, drawing, print_lines, print_results, print_table, refuse
-from mpsn.errors import UNREADABLE, GraphError, MPSNError
+from mpsn.cli._output import AsJson, drawing, print_lines, print_table, refuse
+from mpsn.errors import UNREADABLE, GraphError, MissingPackageError, MPSNError
 
 if TYPE_CHECKING:
     from mpsn.complexes import Complex
@@ -213,18 +213,11 @@ def _show_model(
 
 
 def _show_runs(folder: Path, as_json: bool) -> None:
-    from mpsn.experiments._report import sections
-
-    found = {
-        section.name: (section.experiment.table(section.records), section.left_out)
-        for section in sections(folder)
-    }
-    if as_json:
-        tables = {
-            name: {**asdict(table), "notes": [*table.notes, *left_out]}
-            for name, (table, left_out) in found.items()
-        }
-        print(json.dumps(tables))
-        return
-    for table, left_out in found.values():
-        print_results(table, left_out)
+    points = entry_points(group="mpsn.show", name="records")
+    if not points:
+        raise MissingPackageError(
+            f"Expected mpsn-reproduction to show the records in {folder}, got none; "
+            "pip install mpsn-reproduction."
+        )
+    for point in points:
+        point.load()(folder, as_json)

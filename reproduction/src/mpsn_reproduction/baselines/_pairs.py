@@ -1,0 +1,165 @@
+"""Networks on features of all pairs of vertices of each graph, one row per pair."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from mpsn._rows.rows import Rows, ends, ranges
+from mpsn._rows.sums import Matrix
+from mpsn.complexes.complex import Complex
+from mpsn.nn._checks import cochains
+from mpsn.nn.models import Model
+
+NUMBERS = 1 << 25  # features of one layer computed at a time, except in training
+
+
+class Pairs:
+    """All ordered pairs (i, j) of vertices of each graph, i = j among them, by i and then by j.
+
+    Args:
+        sizes: Numbers of vertices of the graphs, (C,).
+
+    Attributes:
+        batch: Graph of each vertex, (n,).
+        first, second: Vertices i and j of each pair, (P,).
+        turned: Row of (j, i) for each pair, (P,).
+        same: Row of (i, i) for each vertex, (n,).
+        sum: Adds up vertices of each graph, (C, n).
+        rows, columns: Add up the pairs with a given first, or second, vertex, (n, P).
+
+    Example:
+        >>> from mpsn_reproduction.baselines._pairs import Pairs
+        >>> pairs = Pairs(torch.tensor([1, 2]))
+        >>> pairs.first.tolist(), pairs.second.tolist()
+        ([0, 1, 1, 2, 2], [0, 1, 2, 1, 2])
+    """
+
+    def __init__(self, sizes: Tensor) -> None:
+        self.sizes = sizes
+        self.batch = torch.repeat_interleave(sizes)
+        n, each = len(self.batch), sizes[self.batch]
+        start = sizes.cumsum(0) - sizes
+        vertex = torch.arange(n, device=sizes.device)
+        self.local = vertex - start[self.batch]
+        self.first, self.second = ranges(start[self.batch], each)
+        offsets = ends(each)
+        self.same = offsets[:-1] + self.local
+        self.turned = offsets[self.second] + self.local[self.first]
+        pairs = len(self.first)
+        every = torch.arange(pairs, device=sizes.device)
+        self.rows = Matrix(Rows(every, pairs, ptr=offsets))
+        self.columns = Matrix(Rows(self.turned, pairs, ptr=offsets))
+        self.sum = Matrix(Rows(vertex, n, ptr=ends(sizes)))
+
+    def at(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return the rows of pairs of vertices of the same graph."""
+        return self.same[i] - self.local[i] + self.local[j]
+
+    @cached_property
+    def _blocks(self) -> list[tuple[Tensor, Tensor, int, int]]:
+        """Rows of graphs of similar size, their places in B padded n × n matrices, B and n."""
+        group = (self.sizes.clamp(min=1) - 1).double().log2().floor().clamp(min=0)
+        found = []
+        for value in sorted(set(group.tolist())):
+            mine = group == value
+            slot, n = mine.cumsum(0) - 1, int(self.sizes[mine].max())
+            rows = mine[self.batch[self.first]].nonzero()[:, 0]
+            i, j = self.first[rows], self.second[rows]
+            at = (slot[self.batch[i]] * n + self.local[i]) * n + self.local[j]
+            found.append((rows, at, int(mine.sum()), n))
+        return found
+
+    def product(self, left: Tensor, right: Tensor) -> Tensor:
+        """Multiply matrices with features, (P, F) each, graph by graph and feature by feature."""
+        found = []
+        for rows, at, many, n in self._blocks:
+            each = [
+                h.new_zeros(many * n * n, h.shape[1])
+                .index_copy(0, at, h.index_select(0, rows))
+                .view(many, n, n, h.shape[1])
+                .movedim(3, 1)
+                for h in (left, right)
+            ]
+            product = (each[0] @ each[1]).movedim(1, 3).flatten(0, 2)
+            found.append(product.index_select(0, at))
+        order = torch.cat([rows for rows, *_ in self._blocks]).argsort()
+        return torch.cat(found).index_select(0, order)
+
+
+class PairNetwork(Model):
+    """A network on all pairs of vertices of each graph.
+
+    The first features of a pair (i, j) are whether it is an edge and, if i = j, the features of the
+    vertex. The readout pools the pairs (i, i) and the others, as if they were of two dimensions.
+
+    Args:
+        in_channels: Width of the features of vertices; it and the others as for GIN.
+
+    Attributes:
+        layer: Makes a module of widths F and G, the name of a non-linearity and whether to use
+            batch normalization; it maps features (P, F) of pairs, given the pairs, to (P, G).
+    """
+
+    layer: type[torch.nn.Module]
+
+    def __init__(
+        self,
+        in_channels: int = 1,
+        hidden: int = 16,
+        out_channels: int = 16,
+        layers: int = 5,
+        act: Literal["elu", "relu", "tanh"] = "elu",
+        norm: bool = False,
+        jump: bool = False,
+        readout: Literal["sum", "mean"] = "sum",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(locals())
+        self.in_channels, self.max_dim, self.hidden = in_channels, 0, hidden
+        self.jump, self.mean = jump, readout == "mean"
+        widths = [in_channels + 1] + [hidden] * layers
+        self.layers = torch.nn.ModuleList(self.layer(*ends, act, norm) for ends in pairwise(widths))
+        self.readout = self.new_readout(dims=(0, 1))
+
+    def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
+        """Return one row per complex."""
+        like = self.readout.last.weight
+        (x,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, like)
+        ends, pooled = K.incidence(1).table, []
+        for part in self._parts(K.ptr(0).diff()):
+            (v, w), (e, f) = (K.ptr(k)[[part.start, part.stop]].tolist() for k in (0, 1))
+            pairs = Pairs(K.ptr(0).diff()[part])
+            pooled.append(self._pooled(pairs, x[v:w], ends[e:f] - v))
+        return self.readout.combine([torch.cat(rows) for rows in zip(*pooled, strict=True)])
+
+    def _parts(self, sizes: Tensor) -> Iterator[slice]:
+        """Cut the complexes into parts of bounded size; into one for training, for the norms."""
+        start, numbers = 0, 0
+        if not self.training:
+            for i, size in enumerate(sizes.tolist()):
+                numbers += size**2 * self.hidden
+                if numbers > NUMBERS and i > start:
+                    yield slice(start, i)
+                    start, numbers = i, size**2 * self.hidden
+        yield slice(start, len(sizes))
+
+    def _pooled(self, pairs: Pairs, x: Tensor, ends: Tensor) -> list[Tensor]:
+        h = x.new_zeros(len(pairs.first), 1 + x.shape[1])
+        i, j = ends.T
+        h[pairs.at(i, j), 0] = h[pairs.at(j, i), 0] = 1
+        h[pairs.same, 1:] = x
+        outs = []
+        for layer in self.layers:
+            h = layer(h, pairs)
+            outs.append(h)
+        h = torch.cat(outs, dim=-1) if self.jump else h
+        same = pairs.sum @ h.index_select(0, pairs.same)  # (C, F)
+        other = pairs.sum @ (pairs.rows @ h) - same
+        if self.mean:
+            n = pairs.sizes[:, None]
+            return [same / n.clamp(min=1), other / (n * (n - 1)).clamp(min=1)]
+        return [same, other]

@@ -1,0 +1,327 @@
+"""Commands that make the tables and figures of the paper."""
+
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from mpsn.cli._output import AsJson, drawing, print_below, print_table, refuse, split
+from mpsn.errors import MPSNError, visible
+from mpsn_reproduction.catalog import CATALOG, Entry
+
+if TYPE_CHECKING:
+    from mpsn_reproduction import Result
+    from mpsn_reproduction.engine import Engine
+    from mpsn_reproduction.table import Table
+
+reproduce = typer.Typer(
+    no_args_is_help=True,
+    help="Make a table or figure of the paper.",
+    rich_markup_mode=None,
+)
+tune = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Search for settings by validation."
+)
+
+Out = Annotated[Path, typer.Option(help="Folder of the records; a run resumes from them.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
+Precision = Annotated[
+    Literal["float32", "tf32", "bf16"] | None,
+    typer.Option(
+        metavar="float32|tf32|bf16",
+        help="Precision of the networks; bf16 and, on a GPU, tf32 have records of their own. "
+        "Defaults to that of the settings, float32.",
+    ),
+]
+Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]
+Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
+Engines = Annotated[
+    Literal["local", "ray"],
+    typer.Option(metavar="local|ray", help="Where jobs run: here, or on a Ray cluster."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(help="Ray cluster, such as auto. Defaults to RAY_ADDRESS, or to a new one here."),
+]
+GPUs = Annotated[
+    float | None,
+    typer.Option(metavar="NUMBER", help="GPUs for each job on Ray, such as 0.25. Defaults to 1."),
+]
+Models = Annotated[str, typer.Option(help="Comma-separated rows of the table. Defaults to all.")]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, help="How many seeds. Defaults to those of our records.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A small version, in a minute or two.")]
+
+
+def _command(name: str, entry: Entry) -> Callable[..., None]:
+    """Make the command of an experiment, with the options that apply to it."""
+
+    def command(
+        *,
+        model: Models = "",
+        seeds: Seeds = None,
+        quick: Quick = False,
+        out: Out = Path("runs"),
+        device: Device = "cpu",
+        precision: Precision = None,
+        jobs: Jobs = 1,
+        engine: Engines = "local",
+        address: Address = None,
+        gpus: GPUs = None,
+        data: Data = None,
+        as_json: AsJson = False,
+        **subset: str,
+    ) -> None:
+        from mpsn_reproduction import reproduce as run
+
+        with _resumable(out):
+            result = run(
+                name,
+                models=split(model),
+                only=split("".join(subset.values()), spaces=False),
+                seeds=seeds,
+                quick=quick,
+                out=out,
+                device=device,
+                precision=precision,
+                data=data,
+                engine=_engine(engine, jobs, address, gpus),
+            )
+        _print(result, as_json)
+
+    options = dict(inspect.signature(command).parameters)
+    del options["subset"]
+    if not entry.reads_data:
+        del options["data"]
+    if not entry.has_precision:
+        del options["precision"]
+    if entry.subset:
+        option, text = entry.subset
+        kind = Annotated[str, typer.Option(help=text)]
+        added = options["model"].replace(name=option, annotation=kind)
+        options = {option: added, **options}
+    command.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
+    command.__annotations__ = {option: of.annotation for option, of in options.items()}
+    return command
+
+
+for _name, _entry in CATALOG.items():
+    reproduce.command(_name, help=_entry.help)(_command(_name, _entry))
+
+
+@reproduce.command()
+def regions(
+    plot: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Draw the paper's two figures in here.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of random weights to count for.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Count the linear regions of GNN, SCNN and MPSN layers, exactly, beside the theorems' bounds.
+
+    For GNN and SCNN the theorems give the number itself, for MPSN an upper bound. With --plot, also
+    draws the regions in a slice of input space: of all three on a triangle, and with edge features
+    populated from vertices.
+
+    Example: mpsn reproduce regions --plot out/regions
+    """
+    from mpsn_reproduction.papers import regions as _regions
+
+    paths = []
+    if plot:
+        with drawing(plot):
+            paths = _regions.draw(plot)
+    rows = []
+    with Console(stderr=True).status("counting") as status:
+        for row in _regions.sweep(seeds):
+            rows.append(row)
+            status.update(f"counting: {row.complex}, d={row.d}, m={row.m}, {row.model}")
+    if as_json:
+        found = [row._asdict() for row in rows]
+        print(json.dumps({"rows": found, "figures": [str(path) for path in paths]}))
+        return
+    columns = (
+        "complex",
+        "d",
+        "m",
+        "model",
+        f"regions, {seeds} seed{'s' * (seeds != 1)}",
+        "theorem",
+    )
+    cells = []
+    for row in rows:
+        counts = " ".join(map(str, sorted(set(row.regions))))
+        sign = "≤" if row.model == "MPSN" else "="
+        cells.append((row.complex, row.d, row.m, row.model, counts, f"{sign} {row.bound}"))
+    print_table("Linear regions, exact counts", columns, cells, figures=paths)
+
+
+@tune.command("tu")
+def tune_tu(
+    row: Annotated[str, typer.Argument(help="Where to start: a row such as imdb-binary-sin.")],
+    grid: Annotated[
+        Path | None, typer.Option(help="TOML file of values to try, as in lr = [0.01, 0.001].")
+    ] = None,
+    epochs: Annotated[
+        str, typer.Option(help="Comma-separated numbers of epochs, one for each round.")
+    ] = "10,40,160",
+    keep: Annotated[int, typer.Option(min=2, help="One in how many advances.")] = 4,
+    asha: Annotated[
+        bool, typer.Option("--asha", help="Prune with Ray Tune's ASHA, without waiting for rounds.")
+    ] = False,
+    folds: Annotated[int, typer.Option(min=1, max=10, help="How many of the ten folds.")] = 10,
+    out: Out = Path("runs"),
+    device: Device = "cpu",
+    jobs: Jobs = 1,
+    engine: Engines = "local",
+    address: Address = None,
+    gpus: GPUs = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search for settings of SIN or GIN on a TU data set, by validation inside its training data.
+
+    Trains all settings of a grid for few epochs, the better ones for more, and so on. The grid is
+    over batch size, width, dropout and its position, learning rate with decay, and layers.
+
+    Example: mpsn tune tu imdb-binary-sin --device cuda
+    """
+    from mpsn.training._config import load, plain
+    from mpsn_reproduction.papers.tu import TUConfig
+    from mpsn_reproduction.rows import rows
+    from mpsn_reproduction.search import Grid, ranking
+    from mpsn_reproduction.search import tune as search
+
+    try:
+        rounds = [int(word) for word in split(epochs)]
+    except ValueError as error:
+        raise MPSNError(f"Expected comma-separated numbers, got {epochs!r}.") from error
+    base = replace(rows("tu", TUConfig, [row])[row], folds=folds)
+    with _resumable(out):
+        found = search(
+            base,
+            load(Grid, grid) if grid else Grid(),
+            epochs=rounds,
+            keep=keep,
+            out=out / "tu-tune",
+            device=device,
+            data=data,
+            engine=_engine(engine, jobs, address, gpus),
+            asha=asha,
+        )
+    if as_json:
+        print(json.dumps([{**s._asdict(), "config": plain(s.config)} for s in found]))
+        return
+    print_results(ranking(found))
+    print(f"records: {visible(out / 'tu-tune')}")
+
+
+def report(
+    runs: Annotated[
+        Path, typer.Argument(help="Folder of records: --out of `mpsn reproduce`, or one in it.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
+    as_json: AsJson = False,
+) -> None:
+    """Make one page of all results in a folder.
+
+    It has all tables and figures that the records give. The page is a single file that needs no
+    network, and reads well on a phone.
+
+    Example: mpsn report runs -o report.html
+    """
+    from mpsn_reproduction.page import write_report
+
+    names = write_report(runs, out)
+    line = {"report": str(out), "experiments": names}
+    print(json.dumps(line) if as_json else f"report: {visible(out)}")
+
+
+def _engine(name: str, jobs: int, address: str | None, gpus: float | None) -> "Engine":
+    """Return the engine of a command; options of the other one are refused."""
+    from mpsn_reproduction import LocalEngine, RayEngine
+
+    if name == "local":
+        refuse("--engine local", "they are for Ray", address=address, gpus=gpus)
+        return LocalEngine(jobs)
+    why = "Ray runs a job on each CPU core, or as many on a GPU as --gpus allows"
+    refuse("--engine ray", why, jobs=jobs if jobs > 1 else None)
+    return RayEngine(address, gpus)
+
+
+@contextmanager
+def _resumable(out: Path) -> Iterator[None]:
+    """Explain how to resume after an interruption."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        Console(stderr=True, soft_wrap=True).print(
+            f"interrupted; finished jobs are recorded in {escape(visible(out))}. To resume, run "
+            "the same command again."
+        )
+        sys.exit(130)
+
+
+def show_records(folder: Path, as_json: bool) -> None:
+    """Print the tables of a folder of records, for ``mpsn show``."""
+    from mpsn_reproduction.page import sections
+
+    tables = {
+        section.name: (section.experiment.table(section.records), section.left_out)
+        for section in sections(folder)
+    }
+    if as_json:
+        values = {
+            name: {**asdict(table), "notes": [*table.notes, *left_out]}
+            for name, (table, left_out) in tables.items()
+        }
+        print(json.dumps(values))
+        return
+    for table, left_out in tables.values():
+        print_results(table, left_out)
+
+
+def print_results(
+    table: "Table", notes: Iterable[str] = (), figures: Iterable[Path | None] = ()
+) -> None:
+    """Print a table of results by group: the best in bold, quoted figures in italics."""
+    for name, columns, rows, about in table.groups():
+        title = f"{table.title}: {name}" if name else table.title
+        print_table(title, columns, rows, about, style=_style)
+    print_below([*table.remarks, *notes], figures)
+
+
+def _style(cell: object) -> str:
+    from mpsn_reproduction.table import Cell
+
+    if not isinstance(cell, Cell):
+        return ""
+    return " ".join(["bold"] * cell.best + ["italic"] * (cell.kind == "quoted"))
+
+
+def _print(result: "Result", as_json: bool) -> None:
+    if as_json:
+        values = {
+            "table": asdict(result.table),
+            "runs": [
+                {"row": r.job.row, "data": r.job.data, "seed": x.seed, "fold": x.fold, **x.metrics}
+                for r in result.records
+                for x in r.runs
+            ],
+            "records": str(result.folder),
+            "figures": [str(path) for path in result.figures],
+            "missing": result.missing,
+        }
+        print(json.dumps(values))
+        return
+    print_results(result.table, result.missing, result.figures)
+    print(f"records: {visible(result.folder)}")

@@ -1,0 +1,1 @@
+"""Training of the experiments: many networks side by side, in captured steps."""

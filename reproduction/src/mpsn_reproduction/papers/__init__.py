@@ -1,0 +1,1 @@
+"""The experiments, one a table or figure: settings, work, table, figure."""

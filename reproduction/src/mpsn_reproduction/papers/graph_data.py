@@ -1,0 +1,144 @@
+"""Data for predictions on whole complexes: categories as features, targets, and a split."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mpsn.complexes import ComplexDataset
+from mpsn.complexes._packed import open_or_load
+from mpsn.datasets import read_molecules
+from mpsn.datasets._molecule_files import Table, load_rdkit, read_table
+from mpsn.datasets._molecules import parse_molecule
+from mpsn.datasets._sources import at_hand
+from mpsn.errors import FileError, MissingDataError, MPSNError
+from mpsn.training._distributed import agree, world_size
+from mpsn_reproduction.engines.graph_training import Parts
+from mpsn_reproduction.engines.on_disk import OnDisk, encode, find_kinds
+from mpsn_reproduction.rows import find
+
+PARTS = ("train", "val", "test")
+
+
+class GraphData(NamedTuple):
+    """Complexes with targets, and a split.
+
+    Attributes:
+        complexes: The complexes, with categories (n_k, columns) int64 as features.
+        y: Targets (N, T) float32.
+        part: 0, 1 or 2 for each complex: for training, validation or testing, (N,) int64.
+        molecules: The molecules as SMILES; empty if they are not at hand.
+    """
+
+    complexes: ComplexDataset[Any]
+    y: Tensor
+    part: Tensor
+    molecules: Sequence[str] = ()
+
+    @property
+    def parts(self) -> Parts:
+        """Positions of each part of the split."""
+        return Parts(*((self.part == i).nonzero()[:, 0] for i in range(3)))
+
+    @property
+    def encoded(self) -> ComplexDataset[Any] | OnDisk:
+        """The complexes with categories one-hot, all zero for those not seen in training."""
+        kinds = agree(lambda: find_kinds(self.complexes, self.part == 0))
+        if self.complexes.path is not None:
+            return OnDisk(self.complexes, kinds)
+        return ComplexDataset(encode(self.complexes.union, kinds))
+
+    def limited(self, most: int | None) -> Self:
+        """Return the data with at most so many complexes in each part."""
+        if most is None:
+            return self
+        at = torch.cat([part[:most] for part in self.parts]).sort().values
+        molecules = [self.molecules[i] for i in at.tolist()] if self.molecules else ()
+        return type(self)(self.complexes[at], self.y[at], self.part[at], molecules)
+
+    def save(self, path: str | Path) -> None:
+        """Write complexes, targets and split to one file, which needs no RDKit to be read."""
+        y = torch.cat([self.y, self.part[:, None].to(self.y.dtype)], 1)
+        self.complexes.union.replace(y=y).save(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what :meth:`save` wrote; one of several processes only opens it."""
+        complexes: ComplexDataset[Any]
+        complexes = open_or_load(path) if world_size() > 1 else ComplexDataset.load(path)
+        y = complexes.y
+        if y is None or y.dim() != 2 or y.shape[1] < 2 or len(y) != len(complexes):
+            raise FileError(f"Expected targets and a split in {path}, got others; pack it again.")
+        part = y[:, -1].to(torch.int64)
+        if not set(part.tolist()) <= {0, 1, 2}:
+            raise FileError(f"Expected parts 0, 1 and 2 in {path}, got others; pack it again.")
+        return cls(complexes, y[:, :-1].float(), part)
+
+
+def molecules(
+    name: str,
+    target: str,
+    split: Callable[[Table, Path], Sequence[str]],
+    folder: Path | None,
+    max_ring: int,
+) -> GraphData:
+    """Read the molecules DIR/NAME.csv, or what :meth:`GraphData.save` wrote to DIR/NAME.npz.
+
+    ``split`` returns, from the table and its path, the part of each row: train, val or test. Rings
+    of up to ``max_ring`` atoms become cells.
+    """
+    packed, path = (at_hand(f"{name}.{end}", folder) for end in ("npz", "csv"))
+    if packed is not None:
+        return GraphData.load(packed)
+    if path is None:
+        raise MissingDataError(
+            f"Expected a table of molecules at DIR/{name}.csv, or a packed file DIR/{name}.npz, "
+            f"found none; pass --data DIR, or set MPSN_DATA."
+        )
+    table = read_table(path)
+    numbers = {part: i for i, part in enumerate(PARTS)}
+    parts = torch.tensor([numbers[part] for part in split(table, path)])
+    found = read_molecules(path, y=target, max_ring=max_ring)
+    assert found.data.y is not None
+    rows = torch.tensor(found.rows)
+    smiles = [table.molecules[row] for row in found.rows]
+    return GraphData(found.data, found.data.y.float()[:, None], parts[rows], smiles)
+
+
+def pack(
+    name: str,
+    path: str | os.PathLike[str],
+    *,
+    dataset: str = "",
+    data: str | os.PathLike[str] | None = None,
+) -> None:
+    """Write the complexes, targets and split of an experiment on molecules to one ``.npz`` file.
+
+    Put in place of the CSV file it was made from, the experiment needs no RDKit.
+
+    Args:
+        name: The experiment: zinc, molhiv or moleculenet.
+        path: The file to write.
+        dataset: ESOL or FreeSolv, for moleculenet.
+        data: The user's folder of data sets. Defaults to the environment variable ``MPSN_DATA``.
+    """
+    find(name).read(dataset, None if data is None else Path(data)).save(path)
+
+
+def fingerprints(smiles: Sequence[str], radius: int, bits: int) -> NDArray[np.uint8]:
+    """Return Morgan fingerprints, (molecules, bits)."""
+    if not smiles:
+        raise MPSNError(
+            "Expected molecules as SMILES for fingerprints, got a packed file; remove the .npz "
+            "file from DIR, so that the .csv is read."
+        )
+    load_rdkit("compute fingerprints")
+    from rdkit.Chem import rdFingerprintGenerator
+
+    make: Any = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=bits)
+    return np.stack([make.GetFingerprintAsNumPy(parse_molecule(one)) for one in smiles])

@@ -1,0 +1,284 @@
+"""Strongly regular graphs: pairs indistinguishable to an untrained network (figure "exp_sr").
+
+All graphs of a family are lifted to clique complexes of full dimension; vertices have the feature
+1, higher simplices the sum over their vertices. A network with random weights embeds them, and
+fails on a pair if the two embeddings are closer than a threshold. The exact answer for networks of
+any depth and width is the simplicial Weisfeiler-Lehman test, SWL: none can do better.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+import torch
+from scipy.spatial import KDTree
+from torch import Tensor
+
+from mpsn.complexes import ComplexDataset
+from mpsn.complexes._graphs import Graph
+from mpsn.datasets import strongly_regular
+from mpsn.datasets._strongly_regular import FAMILIES, Parameters
+from mpsn.errors import MPSNError
+from mpsn.lifting import clique_complexes, ring_complexes
+from mpsn.nn.models import GIN, SIN, Model
+from mpsn.training._config import ConfigError, Network
+from mpsn.training._device import seeded
+from mpsn.wl import swl
+from mpsn_reproduction.baselines import check_baseline, make_baseline
+from mpsn_reproduction.engines.by_color import ColorClasses
+from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
+from mpsn_reproduction.papers.mlp_sum import MLPSum
+from mpsn_reproduction.papers.sr_table import figures, measured, table
+
+M = TypeVar("M", bound=torch.nn.Module)
+NUMBERS = 1 << 20  # features of one layer computed at a time: many colors shared, little memory
+COPIES = 32  # graphs that are relabeled to measure rounding
+CONSTRUCTED = tuple(p for p, family in FAMILIES.items() if family.construct is not None)
+
+
+def name_of(parameters: Parameters) -> str:
+    """Return the name of a family, such as SR(16,6,2,2)."""
+    return f"SR({','.join(map(str, parameters))})"
+
+
+@dataclass(frozen=True)
+class SRConfig:
+    """A network to embed the graphs with, or none for exact SWL, and when a pair counts as equal.
+
+    At most one of ``sin``, ``mlp_sum`` and ``gin`` is given. Its ``max_dim`` is replaced by the
+    largest dimension in the family.
+    """
+
+    sin: Network[SIN] | None = None
+    """Settings of SIN, if that is the network."""
+    mlp_sum: Network[MLPSum] | None = None
+    """Settings of MLP-sum, if that is the network."""
+    gin: Network[GIN] | None = None
+    """Settings of GIN, or of the baseline, if that is the network."""
+    baseline: str = ""
+    """Network that takes the settings of GIN in its place: gsn, ign or ppgn."""
+    gain: float = 1.0
+    """Factor of the default initial weights and biases before the readout."""
+    dtype: Literal["float32", "float64"] = "float64"
+    """Precision of the network."""
+    distance: Literal["absolute", "rounding"] = "absolute"
+    """Unit of eps: 1, or the largest distance between the embeddings of a graph and of the same
+    graph with its vertices in another order, which is only rounding."""
+    eps: float = 0.01
+    """Two embeddings at most this far apart count as equal."""
+    max_ring: int = 0
+    """Largest number of vertices of the rings that replace cliques, if any, in the exact test or
+    in GSN."""
+    families: tuple[str, ...] = tuple(map(name_of, FAMILIES))
+    """Families of graphs, by name."""
+
+    def __post_init__(self) -> None:
+        if (self.sin, self.mlp_sum, self.gin).count(None) < 2:
+            raise ConfigError("Expected one of sin, mlp_sum and gin, or none, got several.")
+        check_baseline(self.baseline, self.gin)
+        if self.max_ring and not self.exact and self.baseline != "gsn":
+            raise ConfigError("Expected max_ring for the exact test or GSN, got another network.")
+        known = [name_of(p) for p in FAMILIES]
+        for name in set(self.families) - set(known):
+            raise ConfigError(f"Expected families among {', '.join(known)}, got {name!r}.")
+
+    @property
+    def exact(self) -> bool:
+        """Whether this is exact SWL."""
+        return self.sin is None and self.mlp_sum is None and self.gin is None
+
+    def quick(self) -> Self:
+        """Return the small version: the families that are constructed."""
+        return replace(self, families=tuple(map(name_of, CONSTRUCTED)))
+
+
+def jobs(row: str, config: SRConfig, seeds: tuple[int, ...]) -> list[Job]:
+    """Return one job per family, for all seeds together; exact SWL has nothing random."""
+    return [Job(row, config, name, (0,) if config.exact else seeds) for name in config.families]
+
+
+def steps(job: Job) -> int:
+    """Return the number of graphs."""
+    return FAMILIES[_parameters(job.data)].size
+
+
+def read(family: str, folder: Path | None) -> list[Graph]:
+    """Read or construct the graphs of a family."""
+    return strongly_regular(*_parameters(family), data=folder)
+
+
+def work(job: Job, resources: Resources) -> list[Run]:
+    """Count the pairs that are indistinguishable to each seed's network, or to exact SWL."""
+    config: SRConfig = job.config
+    device, graphs = resources.device, resources.data
+
+    def lift(graphs: Sequence[Any]) -> ComplexDataset[Any]:
+        if config.max_ring:
+            return ring_complexes(graphs, config.max_ring, device=device)
+        return clique_complexes(graphs, None, device=device)
+
+    lifted = lift(graphs)
+    if config.exact:
+        equal = swl_pairs(lifted)
+        resources.tick(len(lifted))
+        return [Run(seed, 0, _rate(len(equal), int(equal.sum()))) for seed in job.seeds]
+    networks = [build(config, seed, lifted.union.dim).to(device) for seed in job.seeds]
+    embeddings = embed(networks, lifted, config.distance == "absolute", resources.tick)
+    if config.distance == "absolute":
+        found = [_close(rows, config.eps) for rows in embeddings]
+        return [Run(s, 0, metrics) for s, metrics in zip(job.seeds, found, strict=True)]
+    exact = None if config.baseline else swl_pairs(lifted)
+    copies = lift(list(map(relabel, graphs[:COPIES])))
+    return [
+        Run(seed, 0, against_swl(rows, again, exact, config.eps))
+        for seed, rows, again in zip(
+            job.seeds, embeddings, embed(networks, copies, False), strict=True
+        )
+    ]
+
+
+def build(config: SRConfig, seed: int, max_dim: int) -> Model:
+    """Return the network with the random weights of a seed."""
+
+    def make() -> Model:
+        if config.gin is not None:
+            return make_baseline(config.baseline, config.gin) if config.baseline else config.gin()
+        network = config.sin or config.mlp_sum
+        assert network is not None
+        return network(max_dim=max_dim)
+
+    return untrained(make, seed, config.dtype, config.gain)
+
+
+def untrained(make: Callable[[], M], seed: int, dtype: str, gain: float) -> M:
+    """Return a network with the random weights of a seed, by torch's default initialization.
+
+    They are drawn in the precision of the network, as in the authors' code.
+    """
+    cpu = torch.device("cpu")
+    with seeded(seed, cpu):
+        network = make().to(getattr(torch, dtype)).eval()
+    with seeded(seed, cpu):
+        for module in network.modules():
+            if isinstance(module, torch.nn.Linear):
+                module.reset_parameters()
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if not name.startswith("readout"):
+                parameter.mul_(gain)
+    return network
+
+
+def embed(
+    networks: Sequence[Any],
+    lifted: ComplexDataset[Any],
+    by_color: bool,
+    tick: Callable[[int], object] = lambda done: None,
+) -> list[Tensor]:
+    """Embed complexes with networks of one kind, part by part, as (complexes, width) doubles each.
+
+    With ``by_color``, SIN is computed once per SWL color, which is equal up to rounding.
+    """
+    per_graph = sum(lifted.union.counts) // len(lifted) + 1
+    size = max(1, NUMBERS // networks[0].hidden // per_graph)
+    parts = [slice(i, i + size) for i in range(0, len(lifted), size)]
+    sins = [one for one in networks if by_color and isinstance(one, SIN)]
+
+    @torch.inference_mode()
+    def one(part: slice) -> list[Tensor]:
+        K, first = lifted.batch(part), networks[0]
+        if sins:
+            classes = ColorClasses(K, len(sins[0].convs))
+            values = [k + 1.0 for k in range(first.max_dim + 1)]
+            return [classes.embed(network, values).double() for network in sins]
+        like = first.readout.last.weight
+        xs = [like.new_full((n, 1), k + 1) for k, n in enumerate(K.counts[: first.max_dim + 1])]
+        return [network(K, xs).double() for network in networks]
+
+    found = []
+    for rows in _side_by_side(one, parts, lifted.union.device):
+        found.append(rows)
+        tick(len(rows[0]))
+    return [torch.cat(rows) for rows in zip(*found, strict=True)]
+
+
+def _side_by_side(
+    function: Callable[[slice], list[Tensor]], parts: list[slice], device: torch.device
+) -> Iterator[list[Tensor]]:
+    """Apply a function to all parts, each in one thread: results do not depend on the threads."""
+    threads = torch.get_num_threads()
+    pool = ThreadPoolExecutor(threads if device.type == "cpu" else 1)
+    torch.set_num_threads(1)
+    try:
+        yield from pool.map(function, parts)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+
+
+def relabel(graph: Graph) -> Graph:
+    """Return the same graph with its vertices in another, fixed random order."""
+    order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(0))
+    return graph._replace(edge_index=order[graph.edge_index])
+
+
+def swl_pairs(lifted: ComplexDataset[Any]) -> Tensor:
+    """Return which pairs are indistinguishable to SWL, (n(n-1)/2,), in the order of torch.pdist.
+
+    Once stable, co-faces tell as much as upper neighbors and are fewer.
+    """
+    labels = swl(lifted, ("boundary", "coboundary")).classes()
+    return torch.pdist(labels[:, None].double()) == 0
+
+
+def against_swl(
+    rows: Tensor, again: Tensor, exact: Tensor | None, eps: float
+) -> dict[str, int | float]:
+    """Compare the pairs that are equal up to rounding with those of SWL, if these are given.
+
+    ``rows`` are embeddings (n, width), ``again`` those of the first graphs with vertices in another
+    order; embeddings at most ``eps`` times as far apart as these count as equal.
+    """
+    rounding = (rows[: len(again)] - again).norm(dim=1).max()
+    least = torch.finfo(rows.dtype).eps * rows.norm(dim=1).max()
+    unit, distances = float(torch.maximum(rounding, least)), torch.pdist(rows)
+    failed = distances <= eps * unit
+    metrics = _rate(len(failed), int(failed.sum())) | {"rounding": unit}
+    if exact is None:
+        return metrics | {"largest": float(distances.max())}
+    metrics |= {
+        "as_swl": float(torch.equal(failed, exact)),
+        "told_apart_against_swl": int((exact & ~failed).sum()),
+    }
+    if exact.any():
+        metrics["largest_equal"] = float(distances[exact].max())
+    if not exact.all():
+        metrics["smallest_different"] = float(distances[~exact].min())
+    return metrics
+
+
+def _close(rows: Tensor, eps: float) -> dict[str, int | float]:
+    """Count the pairs of embeddings that are at most ``eps`` apart, without all distances."""
+    if not rows.isfinite().all():
+        raise MPSNError(
+            "Expected embeddings that are finite, got others: use a smaller gain or fewer layers."
+        )
+    n, tree = len(rows), KDTree(rows.cpu().numpy())
+    return _rate(n * (n - 1) // 2, (int(tree.count_neighbors(tree, eps)) - n) // 2)
+
+
+def _rate(pairs: int, failed: int) -> dict[str, int | float]:
+    return {"pairs": pairs, "failed": failed, "rate": failed / pairs}
+
+
+def _parameters(name: str) -> Parameters:
+    n, d, lam, mu = map(int, re.findall(r"\d+", name))
+    return n, d, lam, mu
+
+
+EXPERIMENT = Experiment(
+    "sr", SRConfig, jobs, read, work, steps, table, figures, seeds=10, measured=measured
+)

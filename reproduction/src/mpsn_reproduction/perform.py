@@ -1,0 +1,62 @@
+"""One job, measured."""
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+
+import mpsn
+from mpsn.training._distributed import norms_apart, world_size
+from mpsn_reproduction.experiment import Experiment, Job, Record, Resources, Run
+
+
+def perform(experiment: Experiment, job: Job, resources: Resources) -> Record:
+    """Run one job and return its record."""
+    record = recorder(resources.device)
+    return record(job, experiment.work(job, resources))
+
+
+def recorder(device: torch.device) -> Callable[[Job, list[Run]], Record]:
+    """Start to measure; return a function that makes the record of what was done since then."""
+    cuda = device.type == "cuda"
+    if cuda:
+        torch.cuda.reset_peak_memory_stats(device)
+    began = time.perf_counter()
+
+    def record(job: Job, runs: list[Run]) -> Record:
+        seconds = time.perf_counter() - began
+        memory = torch.cuda.max_memory_allocated(device) if cuda else peak_memory()
+        return Record(job, runs, seconds, memory, environment(device), time.time())
+
+    return record
+
+
+def peak_memory() -> int:
+    """Return the most bytes this process has held so far."""
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def environment(device: torch.device) -> dict[str, str]:
+    """Return the versions and the hardware that a result may depend on."""
+    cuda = device.type == "cuda"
+    apart = ", each with its own batch norms" if norms_apart() else ""
+    return {
+        "mpsn": mpsn.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": torch.cuda.get_device_name(device) if cuda else "cpu",
+        "cores": str(os.cpu_count()),
+        "threads": str(torch.get_num_threads()),
+        "processes": f"{world_size()}{apart}",
+    }

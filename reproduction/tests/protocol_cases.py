@@ -1,0 +1,252 @@
+"""Every experiment that trains or fits, in small."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from mpsn.nn import models
+from mpsn.training._config import Network
+from mpsn_reproduction.engines import flow_training, graph_training
+from mpsn_reproduction.engines.tu_training import Settings
+from mpsn_reproduction.experiment import Experiment, Job
+from mpsn_reproduction.papers import (
+    closure as _closure,
+)
+from mpsn_reproduction.papers import (
+    coauthor as _coauthor,
+)
+from mpsn_reproduction.papers import (
+    counting as _counting,
+)
+from mpsn_reproduction.papers import (
+    fair as _fair,
+)
+from mpsn_reproduction.papers import (
+    flow as _flow,
+)
+from mpsn_reproduction.papers import (
+    imdb as _imdb,
+)
+from mpsn_reproduction.papers import (
+    molhiv as _molhiv,
+)
+from mpsn_reproduction.papers import (
+    next as _next,
+)
+from mpsn_reproduction.papers import (
+    ocean as _ocean,
+)
+from mpsn_reproduction.papers import (
+    shapes as _shapes,
+)
+from mpsn_reproduction.papers import (
+    surfaces as _surfaces,
+)
+from mpsn_reproduction.papers import (
+    tu as _tu,
+)
+from mpsn_reproduction.papers import (
+    zinc as _zinc,
+)
+from mpsn_reproduction.papers.graph_level import Forest, GraphLevelConfig
+from mpsn_reproduction.papers.map_flow import MapFlowNet
+from mpsn_reproduction.papers.next_models import OrientedConfig, SCoNeConfig
+from mpsn_reproduction.papers.tu import Baseline, TUConfig
+from mpsn_reproduction.papers.tu_kernels import KernelConfig
+from protocol_data import (
+    categories,
+    citations,
+    clouds,
+    flows,
+    folds,
+    meetings,
+    paths,
+    spoil_citations,
+    spoil_clouds,
+    spoil_flows,
+    spoil_fold,
+    spoil_meetings,
+    spoil_part,
+    spoil_paths,
+    spoil_surfaces,
+    surfaces,
+)
+
+HALVED = [0.5, 0.5, 0.25, 0.25, 0.125]  # from 0.5, every second epoch
+TENTHS = [0.1, 0.1, 0.05, 0.05, 0.025]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An experiment in small.
+
+    Attributes:
+        experiment: The experiment.
+        config: Its settings.
+        data: Makes its data, always the same.
+        spoil: From data and job to the data with another test part.
+        tested: Beginnings of the names of metrics and curves that are about the test part.
+        rates: The learning rate of each epoch, of every network; none if nothing is trained.
+        name: Name of the data, for the job.
+        fixed: The function that divides the data by labels, as module and name: it is to divide
+            spoiled data as the others.
+        random: Whether anything depends on the seed.
+        together: How several seeds are trained: one after another, as one network, so that rounding
+            differs, or never in one job.
+    """
+
+    experiment: Experiment
+    config: Any
+    data: Callable[[], Any]
+    spoil: Callable[[Any, Job], Any]
+    tested: tuple[str, ...]
+    rates: Sequence[float] = ()
+    name: str = ""
+    fixed: tuple[Any, str] | None = None
+    random: bool = True
+    together: Literal["", "stacked", "never"] = ""
+
+    def job(self, *seeds: int) -> Job:
+        """Return the job of some seeds, on the first fold."""
+        return Job("row", self.config, self.name, seeds or (0,))
+
+
+SIN = Network(models.SIN, hidden=4, layers=1, dropout=0.5, norm=True, coface_message=False)
+GIN = Network(models.GIN, hidden=4, layers=1, dropout=0.5, norm=True)
+HOW = Settings(epochs=5, batch_size=16, lr=0.5, decay_every=2, decay=0.5)
+TU = TUConfig("PROTEINS", sin=SIN, train=HOW)
+DGCNN = replace(TU, sin=None, gin=Baseline(network="dgcnn", hidden=4, layers=1))
+KERNEL = TUConfig("PROTEINS", kernel=KernelConfig("wl", (0, 1), (1.0, 10.0), 2))
+IMDB = _imdb.IMDBConfig(gin=GIN, train={"made": HOW}, test=True)
+ON_TEST = ("honest", "val_test", "test")
+
+
+COSINE = [0.25, 0.5 * 0.9045085, 0.5 * 0.6545085, 0.5 * 0.3454915, 0.5 * 0.0954915]
+LEVEL = graph_training.Training(epochs=5, batch_size=6, lr=0.5, warmup=2, average=0.5)
+CIN = GraphLevelConfig(
+    cin=Network(models.CIN, hidden=4, layers=1, norm=True, dropout=0.5), train=LEVEL
+)
+GINE = GraphLevelConfig(
+    gin=Network(models.GIN, hidden=4, layers=1, norm=True, edge_channels=1), train=LEVEL
+)
+FOREST = GraphLevelConfig(forest=Forest(trees=5, bits=64))
+COUNTING = _counting.CountingConfig(cin=CIN.cin, train=LEVEL)
+
+
+FLOW = _flow.FlowConfig(
+    model=Network(models.EdgeFlowNet, hidden=4, layers=1),
+    training=flow_training.Training(epochs=5, batch=8, lr=0.1, halve_every=2),
+)
+OCEAN = _ocean.OceanConfig(
+    model=Network(MapFlowNet, coordinates=2, dims=(0, 1), hidden=4), training=FLOW.training
+)
+LOGISTIC = replace(OCEAN, model=_ocean.LogisticConfig("flow"))
+STEPS = _next.Training(epochs=2, batch=8, lr=0.1)
+NEXT = _next.NextConfig(SCoNeConfig(hidden=4, layers=1), STEPS)
+ORIENTED = _next.NextConfig(OrientedConfig(width=4, depth=1, coordinates=2), STEPS)
+
+
+SHAPES = _shapes.ShapesConfig(
+    replace(HOW, lr=0.02), gin=Network(models.GIN, hidden=8, layers=1), per_class=5, points=12
+)
+SURFACES = _surfaces.SurfacesConfig("sin", 4, 1, epochs=4, batch=8, lr=0.1, subdivisions=1)
+CITED = _coauthor.CoauthorConfig(training=_coauthor.Training(epochs=3, lr=0.1))
+CLOSURE = _closure.ClosureConfig(network=_closure.Network(hidden=4, epochs=3, lr=0.1))
+
+CASES = {
+    "tu sin": Case(_tu.EXPERIMENT, TU, folds, spoil_fold, ON_TEST, HALVED),
+    "tu dgcnn": Case(_tu.EXPERIMENT, DGCNN, folds, spoil_fold, ON_TEST, HALVED),
+    "tu kernel": Case(_tu.EXPERIMENT, KERNEL, folds, spoil_fold, ON_TEST, random=False),
+    "fair": Case(
+        _fair.EXPERIMENT,
+        replace(TU, whole=False),
+        lambda: folds(validation=True),
+        spoil_fold,
+        (*ON_TEST, "imbalance"),
+        HALVED,
+    ),
+    "imdb": Case(_imdb.EXPERIMENT, IMDB, folds, spoil_fold, ("score", "last"), HALVED, "made"),
+    "imdb inside": Case(
+        _imdb.EXPERIMENT, replace(IMDB, test=False), folds, spoil_fold, (), HALVED, "made"
+    ),
+    "imdb lookup": Case(
+        _imdb.EXPERIMENT,
+        replace(IMDB, gin=None, lookup="degrees"),
+        folds,
+        spoil_fold,
+        ("score", "ceiling"),
+        name="made",
+        random=False,
+    ),
+    "shapes": Case(
+        _shapes.EXPERIMENT,
+        SHAPES,
+        clouds,
+        spoil_clouds,
+        ("accuracy", "test"),
+        [0.02, 0.02, 0.01, 0.01, 0.005],
+        fixed=(_shapes, "splits"),
+    ),
+    "zinc cin": Case(
+        _zinc.EXPERIMENT, CIN, lambda: categories(1), spoil_part, ("test", "last"), COSINE
+    ),
+    "molhiv gin": Case(
+        _molhiv.EXPERIMENT, GINE, lambda: categories(1), spoil_part, ("test", "last"), COSINE
+    ),
+    "molhiv forest": Case(
+        _molhiv.EXPERIMENT, FOREST, lambda: categories(1, True), spoil_part, ("test", "last")
+    ),
+    "counting": Case(
+        _counting.EXPERIMENT, COUNTING, lambda: categories(5), spoil_part, ("test", "last"), COSINE
+    ),
+    "flow": Case(_flow.EXPERIMENT, FLOW, flows, spoil_flows, ("test",), TENTHS, together="stacked"),
+    "ocean": Case(
+        _ocean.EXPERIMENT, OCEAN, flows, spoil_flows, ("test",), TENTHS, together="stacked"
+    ),
+    "ocean logistic": Case(
+        _ocean.EXPERIMENT, LOGISTIC, flows, spoil_flows, ("test",), random=False
+    ),
+    "next scone": Case(
+        _next.EXPERIMENT, NEXT, paths, spoil_paths, ("forward", "reversed"), [0.1] * 2
+    ),
+    "next oriented": Case(
+        _next.EXPERIMENT, ORIENTED, paths, spoil_paths, ("forward", "reversed"), [0.1] * 2
+    ),
+    "coauthor": Case(
+        _coauthor.EXPERIMENT,
+        CITED,
+        citations,
+        spoil_citations,
+        ("error", "within"),
+        [0.1] * 3,
+        name="30",
+    ),
+    "closure": Case(
+        _closure.EXPERIMENT,
+        CLOSURE,
+        meetings,
+        spoil_meetings,
+        ("auc", "precision", "closed"),
+        [0.1] * 3,
+        name="email-Enron",
+    ),
+    "closure logistic": Case(
+        _closure.EXPERIMENT,
+        replace(CLOSURE, score="logistic"),
+        meetings,
+        spoil_meetings,
+        ("auc", "precision", "closed"),
+        name="email-Enron",
+        random=False,
+    ),
+    "surfaces": Case(
+        _surfaces.EXPERIMENT,
+        SURFACES,
+        surfaces,
+        spoil_surfaces,
+        ("test", "once", "n"),
+        [0.1] * 4,
+        fixed=(_surfaces, "split"),
+        together="never",
+    ),
+}

@@ -1,0 +1,329 @@
+"""The experiments on edge flows: training that learns, tables, figures, and bad settings."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from mpsn.datasets import ocean_drifters, synthetic_flows
+from mpsn.errors import LayerError, MPSNError
+from mpsn.nn.models import EdgeFlowNet
+from mpsn.training._capture import Capture
+from mpsn.training._config import ConfigError, Network, build, plain
+from mpsn_reproduction.engines import flow_training
+from mpsn_reproduction.engines.flow_stack import EdgeFlowStack
+from mpsn_reproduction.engines.flow_training import (
+    OneByOne,
+    Training,
+    accuracy,
+    orders,
+    train,
+    training_steps,
+)
+from mpsn_reproduction.experiment import DataSets, Job, Record, Resources, Run
+from mpsn_reproduction.papers import flow, ocean
+from mpsn_reproduction.papers.flow_report import harmonic_coordinates
+from mpsn_reproduction.rows import rows
+
+needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="MPSN_DATA is not set")
+CPU = Resources(torch.device("cpu"), None, lambda n: None)
+SMALL = flow.FlowConfig(
+    model=Network(EdgeFlowNet, hidden=16, layers=2),
+    training=Training(epochs=40, batch=10, lr=0.005),
+    points=120,
+    train=40,
+    test=20,
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return flow.read(flow.source(Job("", SMALL)), None)
+
+
+def record(row, config, values, curve=True):
+    """Return a made-up record with one run for each pair of train and test accuracy."""
+    runs = [
+        Run(
+            seed,
+            0,
+            {"train": a, "test": b},
+            {"loss": [2.0, 1.0], "train": [50.0, a], "test": [50.0, b]} if curve else {},
+        )
+        for seed, (a, b) in enumerate(values)
+    ]
+    return Record(Job(row, config, seeds=tuple(range(len(runs)))), runs, 1.0, 1, {})
+
+
+@pytest.fixture(scope="module")
+def runs(data):
+    """Two seeds of a small ReLU and a small Tanh network, and the ticks they made."""
+    found, ticks = {}, []
+    for act in ("relu", "tanh"):
+        config = replace(SMALL, model=SMALL.model.replace(act=act))
+        resources = replace(CPU, data=data, tick=ticks.append)
+        found[act] = flow.work(Job(act, config, seeds=(0, 1)), resources)
+    return found, ticks
+
+
+def test_training_reports(runs):
+    found, ticks = runs
+    assert sum(ticks) == 2 * flow.steps(Job("", SMALL)) == 80
+    assert [run.seed for run in found["tanh"]] == [0, 1]
+    for run in (*found["relu"], *found["tanh"]):
+        assert {len(values) for values in run.curve.values()} == {40}
+        assert run.curve["test"][-1] == run.metrics["test"]
+        assert run.curve["loss"][-1] < run.curve["loss"][0]
+    assert found["tanh"][0].curve != found["tanh"][1].curve
+
+
+def test_the_paper_in_small(runs):
+    """ReLU learns one orientation by heart; a network with odd layers does not care which it is."""
+    found, _ = runs
+    relu, tanh = (
+        {part: np.mean([run.metrics[part] for run in found[act]]) for part in ("train", "test")}
+        for act in ("relu", "tanh")
+    )
+    assert relu["train"] >= 90
+    assert relu["test"] <= 60
+    assert tanh["test"] >= 70
+
+
+def test_the_same_job_gives_the_same_runs(data):
+    config = replace(
+        SMALL, model=Network(EdgeFlowNet, hidden=4), training=Training(epochs=2, batch=16)
+    )
+    job = Job("mpsn-tanh", config, seeds=(3, 1))
+    resources = replace(CPU, data=data)
+    state = torch.get_rng_state()
+    runs = flow.work(job, resources)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(99)
+    assert flow.work(job, resources) == runs
+    (alone,) = flow.work(replace(job, seeds=(1,)), resources)  # a seed does not see the others
+    assert alone.curve["loss"][0] == pytest.approx(runs[1].curve["loss"][0], rel=1e-4)
+
+
+def test_training_takes_one_thread(data):
+    config = replace(SMALL, training=Training(epochs=2, batch=20))
+    given, seen = torch.get_num_threads(), set()
+    torch.set_num_threads(2)
+    try:
+        spy = replace(CPU, data=data, tick=lambda n: seen.add(torch.get_num_threads()))
+        flow.work(Job("row", config), spy)
+    finally:
+        torch.set_num_threads(given)
+    assert seen == {1}
+
+
+def test_training_is_the_plain_loop(data):
+    """One seed, one network, plain Adam and batches, in float32."""
+    training = Training(epochs=3, batch=16, lr=0.01, halve_every=2)
+    (run,) = train(SMALL.model, data, training, [5], CPU)
+    torch.manual_seed(5)
+    net = SMALL.model()
+    x, y = data.x[:, data.train], data.y[data.train]
+    generator = torch.Generator().manual_seed(5)
+    adam, losses = torch.optim.Adam(net.parameters()), []
+    for lr in (0.01, 0.01, 0.005):
+        adam.param_groups[0]["lr"], total = lr, 0.0
+        for index in torch.randperm(40, generator=generator).split(16):
+            adam.zero_grad()
+            loss = torch.nn.functional.cross_entropy(net(data.complex, x[:, index, None]), y[index])
+            loss.backward()
+            adam.step()
+            total += loss.item() * len(index)
+        losses.append(total / 40)
+    assert run.curve["loss"] == pytest.approx(losses, rel=1e-3)
+    net.eval()
+    hits = 0
+    for i in (~data.train).nonzero()[:, 0]:
+        turn = data.signs[:, i]
+        K = data.complex.flip({1: turn < 0})
+        hits += int(net(K, (turn * data.x[:, i])[:, None]).argmax() == data.y[i])
+    assert run.metrics["test"] == pytest.approx(100 * hits / 20, abs=5.1)
+
+
+def test_a_step_in_parts_is_a_step(data, monkeypatch):
+    """On a CPU, large batches are taken in parts; the last batch has flows missing."""
+
+    def trained(at_once):
+        monkeypatch.setattr(flow_training, "AT_ONCE", at_once)
+        torch.manual_seed(0)
+        nets = [SMALL.model().double() for _ in range(2)]
+        stack = EdgeFlowStack(nets, data.complex)
+        x, y = data.x[:, data.train].double(), data.y[data.train]
+        training = Training(epochs=2, batch=16, lr=0.01)
+        steps = training_steps(stack, x, y, training, Capture(x.device))
+        seen = []
+        for epoch, order in enumerate(orders(40, training, [0, 1])):
+            steps.start(epoch)
+            for index in order:
+                steps.step((index, ()))
+            seen.append(steps.seen.clone())
+        return [*seen, *stack.parameters()]
+
+    flows = 2 * data.complex.count(1)
+    for part, whole in zip(trained(3 * flows), trained(16 * flows), strict=True):
+        torch.testing.assert_close(part, whole, rtol=1e-5, atol=1e-7)
+
+
+def test_one_by_one_is_the_stack(data):
+    torch.manual_seed(0)
+    nets = [EdgeFlowNet(hidden=4, act="relu").double() for _ in range(2)]
+    slow, fast = OneByOne(nets, data.complex), EdgeFlowStack(nets, data.complex)
+    x, signs = data.x[None, :, :5, None].double().expand(2, -1, -1, -1), data.signs[:, -5:]
+    torch.testing.assert_close(slow(x), fast(x))
+    torch.testing.assert_close(slow(x, signs), fast(x, signs))
+    parts = data.x.double(), data.y, data.signs
+    assert torch.equal(
+        accuracy(slow, *parts, Training(batch=16)), accuracy(fast, *parts, Training(batch=16))
+    )
+
+
+def test_orders_pass_over_all_flows():
+    found = list(orders(10, Training(epochs=2, batch=4), [7, 8]))
+    assert [tuple(order.shape) for order in found] == [(3, 2, 4)] * 2
+    for order in found:
+        for s in (0, 1):
+            assert sorted(order[:, s].flatten().tolist()) == [*range(10), 10, 10]
+        assert (order[-1, :, 2:] == 10).all()
+    assert not torch.equal(found[0], found[1])
+    assert not torch.equal(found[0][:, 0], found[0][:, 1])
+    assert torch.equal(next(orders(10, Training(batch=4), [8]))[:, 0], found[0][:, 1])
+
+
+def test_harmonic_coordinates_are_inner_products(data):
+    places = harmonic_coordinates(data)
+    assert places.shape == (60, 2)
+    parts = data.complex.hodge_decomposition(1, data.x.double())
+    lengths = np.linalg.norm(parts.harmonic.numpy(), axis=0)
+    assert np.allclose(np.linalg.norm(places, axis=1), lengths)
+
+
+def test_tables():
+    records = [
+        record("mpsn-tanh", flow.FlowConfig(), [(98.0, 95.0), (99.0, 96.0), (97.0, 94.0)]),
+        record("gnn-l0-inv", flow.FlowConfig(), [(64.0, 61.0)]),
+        record("mine", flow.FlowConfig(), [(1.0, 2.0)]),
+    ]
+    table = flow.table(records)
+    gnn = "63.9 ± 2.4", "61.0 ± 4.2", "67.3 ± 6.7", "68.1 ± 7.6"
+    tanh = "97.9 ± 0.7", "95.2 ± 1.8", "98.1 ± 0.4", "95.4 ± 1.0"
+    assert table.rows == [
+        ["GNN L₀-inv", "64.0", "61.0", *gnn, "1"],
+        ["MPSN Tanh", "98.0 ± 1.0", "95.0 ± 1.0", *tanh, "3"],
+        ["mine", "1.0", "2.0", "", "", "", "", "1"],
+    ]
+    assert len(table.notes) == 1
+    paired = record("gnn-l0-inv", flow.FlowConfig(), [(60.0, 50.0), (61.0, 52.0)])
+    last = flow.table([records[0], paired]).rows[-1]
+    assert last == ["MPSN Tanh minus GNN L₀-inv", "+38.0 ± 0.0", "+44.5 ± 0.5", *[""] * 4, "2"]
+    assert "--quick" in flow.table([record("mpsn-tanh", SMALL, [(1.0, 1.0)])]).notes[1]
+    assert flow.table([]).rows == []
+    config = ocean.OceanConfig(model=ocean.LogisticConfig("ends"))
+    assert ocean.table([record("logistic-ends", config, [(90.0, 82.5)])]).rows == [
+        ["Logistic, B₁x", "90.0", "82.5", "", "", "", "82.5", "1"]
+    ]
+
+
+def test_figures(monkeypatch, tmp_path):
+    records = [record("mpsn-tanh", SMALL, [(98.0, 95.0), (99.0, 96.0)])]
+    figures = flow.figures(records, DataSets(flow.EXPERIMENT, None))
+    assert list(figures) == ["flow_complex", "flow_harmonic", "flow_curves"]
+    test, train_ = figures["flow_curves"].axes[2], figures["flow_curves"].axes[1]
+    assert test.lines[0].get_ydata().tolist() == [50.0, 95.5]
+    assert train_.lines[0].get_ydata().tolist() == [50.0, 98.5]
+    assert len(figures["flow_harmonic"].axes[0].lines) == 4  # two classes, train and test
+    # Without the data, curves alone; without curves, nothing.
+    monkeypatch.delenv("MPSN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    none = DataSets(ocean.EXPERIMENT, None)
+    assert list(ocean.figures(records, none)) == ["ocean_curves"]
+    assert ocean.figures([record("a", ocean.OceanConfig(), [(1.0, 1.0)], curve=False)], none) == {}
+
+
+@pytest.mark.parametrize("experiment", [flow.EXPERIMENT, ocean.EXPERIMENT])
+def test_configs_are_the_rows_of_the_table(experiment):
+    found = rows(experiment.name, experiment.config)
+    module = {"flow": flow, "ocean": ocean}[experiment.name]
+    assert set(found) == set(module.ROWS)
+    for row, config in found.items():
+        assert build(experiment.config, plain(config), "") == config
+        assert build(experiment.config, plain(config.quick()), "") == config.quick()
+        (job,) = experiment.jobs(row, config, (0, 1, 2))
+        many = {"logistic": 1, "splits": 20}
+        assert len(job.seeds) == next((many[word] for word in many if word in row), 3)
+    tanh = found["mpsn-tanh"]
+    assert (tanh.model.layers, tanh.model.hidden, tanh.model.act) == (4, 64, "tanh")
+    expected = {"flow": (100, 20), "ocean": (250, 50)}[experiment.name]
+    assert (tanh.training.epochs, tanh.training.halve_every) == expected
+    assert (tanh.training.batch, tanh.training.lr) == (64, 0.001)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Training(epochs=0), MPSNError, "Expected epochs >= 1, got 0"),
+        (lambda: Training(lr=0.0), MPSNError, "Expected lr > 0, got 0.0"),
+        (lambda: Network(EdgeFlowNet, act="elu"), LayerError, "'id', 'tanh', 'relu'"),
+        (
+            lambda: build(ocean.OceanConfig, {"model": {"reads": "tea leaves"}}, "x"),
+            ConfigError,
+            "tea leaves",
+        ),
+        (
+            lambda: train(
+                SMALL.model,
+                synthetic_flows(points=120, train=0, test=2),
+                Training(),
+                [0],
+                CPU,
+            ),
+            MPSNError,
+            "Expected flows to train on and flows to test on",
+        ),
+    ],
+)
+def test_bad_settings(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+@needs_data
+@pytest.mark.parametrize(("reads", "test"), [("size", 87.5), ("ends", 82.5), ("flow", 92.5)])
+def test_simple_baselines_on_the_ocean(reads, test):
+    config = ocean.OceanConfig(model=ocean.LogisticConfig(reads))
+    (run,) = ocean.work(Job("logistic", config), replace(CPU, data=ocean_drifters()))
+    assert run.metrics["test"] == test
+    assert not run.curve
+
+
+@needs_data
+def test_the_map_flow_network_on_the_ocean():
+    """Beyond the paper: 88 % and more in orientations never seen, after a part of the training."""
+    config = rows("ocean", ocean.OceanConfig, ["map-flow"])["map-flow"]
+    config = replace(config, training=replace(config.training, epochs=60))
+    resources = replace(CPU, data=ocean_drifters(config.data_seed))
+    runs = ocean.work(Job("map-flow", config, seeds=(0, 1)), resources)
+    assert np.mean([run.metrics["test"] for run in runs]) >= 88
+
+
+@needs_data
+def test_random_splits_of_the_ocean():
+    config = rows("ocean", ocean.OceanConfig, ["map-flow-splits"])["map-flow-splits"].quick()
+    config = replace(config, training=replace(config.training, epochs=2))
+    (job,) = ocean.jobs("map-flow-splits", config, (0, 1, 2))
+    assert job.seeds == (0, 1)
+    data, ticks = ocean_drifters(), []
+    runs = ocean.work(job, replace(CPU, data=data, tick=ticks.append))
+    assert [run.seed for run in runs] == [0, 1]
+    assert sum(ticks) == ocean.steps(job) == 4
+    one, two = ocean.split(data, 0), ocean.split(data, 1)
+    assert one.train.sum() == two.train.sum() == 160
+    assert not torch.equal(one.train, two.train)
+    assert not torch.equal(one.train, data.train)
+    assert torch.equal(one.x, data.x)
+    assert (one.signs[:, one.train] == 1).all()

@@ -1,0 +1,135 @@
+"""The epoch is selected in validation: by the rule itself, and in each experiment that selects one.
+
+In all curves here validation is best where testing is worst, so that whoever looks at the wrong
+one is seen.
+"""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpsn.errors import MPSNError
+from mpsn.training._loop import EarlyStopping
+from mpsn.training._selection import best_epoch, select
+from mpsn_reproduction import search as tuning
+from mpsn_reproduction.engines.graph_training import Curves
+from mpsn_reproduction.engines.tu_training import Trained
+from mpsn_reproduction.experiment import Job, Resources, Run
+from mpsn_reproduction.papers import graph_level, shapes
+from mpsn_reproduction.papers.tu_table import paper_protocol
+from mpsn_reproduction.rows import rows
+
+NAN = math.nan
+VALIDATION, TEST = [0.25, NAN, 0.75, 0.5, 0.75], [1.0, 0.875, 0.125, 0.5, 0.25]  # no rounding
+numbers = st.one_of(st.just(NAN), st.sampled_from([-math.inf, 0.0, 0.5, 1.0, math.inf]))
+
+
+@given(st.lists(numbers, min_size=1, max_size=6), st.booleans())
+def test_the_first_best_number_is_selected(curve, highest):
+    best = None
+    for epoch, value in enumerate(curve):
+        if value != value:
+            continue
+        if best is None or (value > curve[best] if highest else value < curve[best]):
+            best = epoch
+    assert best_epoch(curve, highest=highest) == (best or 0)
+    worst = [-value if highest else value for value in curve]
+    found = select(curve, worst, highest=highest)
+    assert found.epoch == (best or 0)
+    assert str(found[1:]) == str((curve[found.epoch], worst[found.epoch]))  # NaN too
+
+
+def test_curves_of_other_epochs_are_refused():
+    with pytest.raises(MPSNError, match="over the same epochs, got 2 and 3"):
+        select([0.1, 0.2], [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("metric", ["auc", "mae", "rmse"])
+def test_predictions_of_graphs_report_the_epoch_that_is_best_in_validation(metric):
+    """Means of two targets, of which each alone is best elsewhere; errors are to be low."""
+    sign = 1 if metric == "auc" else -1
+    apart = torch.tensor([[0.5, -0.5]])
+    val, test = (sign * torch.tensor(c, dtype=torch.float64)[:, None] for c in (VALIDATION, TEST))
+    lean = torch.tensor([3.0, 0, 0, 0, -3.0])[:, None] * apart
+    curves = Curves(torch.arange(5.0), val + lean, test + apart)
+    run = graph_level._run(3, curves, metric, ("a", "b"), 7)
+    expected = {
+        "val": 0.75,
+        "test": 0.125,
+        "last": 0.25,
+        "chosen": 2 * sign,
+        "parameters": 7 * sign,
+    }
+    assert run.metrics == pytest.approx(
+        {name: sign * value for name, value in expected.items()}
+        | {"test_a": sign * 0.125 + 0.5, "test_b": sign * 0.125 - 0.5}
+    )
+    assert run.curve["val"] == pytest.approx(
+        (sign * torch.tensor(VALIDATION)).tolist(), nan_ok=True
+    )
+    assert run.curve["test"] == pytest.approx([sign * value for value in TEST])
+
+
+def test_shapes_report_the_epoch_that_is_best_in_validation(monkeypatch):
+    curve = {"val": VALIDATION, "test": TEST}
+    monkeypatch.setattr(shapes, "train_folds", lambda *_, **__: [Trained(None, curve)] * 2)
+    config = replace(rows("shapes", shapes.ShapesConfig)["gin"], per_class=5, points=7)
+    job = Job("gin", config, seeds=(0, 1))
+    data = shapes.read(shapes.source(job), None)
+    runs = shapes.work(job, Resources(torch.device("cpu"), data, lambda n: None))
+    assert runs[1].metrics == {"accuracy": 0.125, "val": 0.75, "epoch": 2}
+
+
+def test_settings_are_compared_where_their_mean_validation_is_best():
+    curves = [[0.9, NAN, 0.5, 0.2], [0.1, 0.8, 0.7, 0.3]]  # means 0.5, NaN, 0.6, 0.25
+    runs = [
+        Run(0, fold, {}, {"val": curve, "val_test": [1 - value for value in curve]})
+        for fold, curve in enumerate(curves)
+    ]
+    found = tuning._validation(runs)
+    assert found[:2] == pytest.approx((60, 10))
+
+
+def test_the_papers_protocol_selects_an_epoch_for_each_seed():
+    curves = {(0, 0): [0.1, 0.9, NAN], (0, 1): [0.3, 0.5, 1.0], (1, 0): [0.6, 0.2, 0.1]}
+    curves[1, 1] = [0.4, 0.3, 0.2]
+    runs = [Run(seed, fold, {}, {"test": curve}) for (seed, fold), curve in curves.items()]
+    assert paper_protocol(runs).seeds == pytest.approx((70, 50))
+
+
+@pytest.mark.parametrize(
+    ("losses", "best", "stopped"),
+    [
+        ([3.0, 1.0, 2.0, 2.0, 0.5], 1, 3),
+        ([NAN, 3.0, 2.0, NAN, 2.5], 2, 4),  # NaN is no progress, also if it comes first
+        ([1.0, 1.0, 2.0, 1.0], 3, None),  # as long as the loss is as low, training goes on
+    ],
+)
+def test_early_stopping_keeps_the_weights_of_the_least_loss(losses, best, stopped):
+    net = torch.nn.Linear(1, 1, bias=False)
+    stopping = EarlyStopping(net, torch.optim.SGD(net.parameters(), 1.0), patience=2)
+    ended = None
+    for epoch, loss in enumerate(losses):
+        torch.nn.init.constant_(net.weight, epoch)
+        if stopping(loss):
+            ended = epoch
+            break
+    stopping.restore()
+    assert (stopping.best, ended) == (best, stopped)
+    assert net.weight.item() == best
+
+
+def test_early_stopping_warms_up_and_halves_the_learning_rate():
+    """Two epochs of warming up; then half, whenever two epochs are no better than the best."""
+    net = torch.nn.Linear(1, 1)
+    adam = torch.optim.Adam(net.parameters(), 0.8)
+    stopping, rates = EarlyStopping(net, adam, patience=6, warmup=2), []
+    for epoch, loss in enumerate([9.0, 9.0, 5.0, 4.0, 4.0, 4.5, 5.0, NAN, 4.0, 4.0]):
+        stopping.schedule(epoch)
+        rates.append(adam.param_groups[0]["lr"])
+        stopping(loss)
+    assert rates == pytest.approx([0.4, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4])
