@@ -39,7 +39,7 @@ nitpick_ignore_regex = [
     ),
     (
         "py:.*",
-        r"Complex|mpsn\.\w+\._\w+\.\w+|mpsn_reproduction\.[a-z]\w*\.\w+",
+        r"Complex|mpsn\.(\w+\.)?_\w+\.\w+(\.\w+)?|mpsn_reproduction\.[a-z]\w*\.\w+",
     ),  # named in strings, or in internal modules
     (
         "py:.*",
