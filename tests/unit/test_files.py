@@ -80,9 +80,8 @@ def test_sizes_of_graph6_and_sparse6(tmp_path):
             path = write(nx.path_graph(n), tmp_path / f"path{suffix}")
             assert clique_complex(read_graphs(path)[0], 1) == clique_complex(nx.path_graph(n), 1)
     path.write_bytes(b":~~~~~~~~\n")  # 2^36 - 1 vertices, no edge
-    assert read_graphs(path)[0].num_nodes == 2**36 - 1
-    with pytest.raises(TooLargeError):
-        clique_complex(read_graphs(path)[0])
+    with pytest.raises(TooLargeError, match="68,719,476,735 vertices"):
+        read_graphs(path)
 
 
 def test_entities_and_doctypes_are_refused(tmp_path):
@@ -211,7 +210,7 @@ def test_other_endings_and_contents(tmp_path):
     with pytest.raises(FileError, match="edge_index and num_nodes, got arrays a"):
         read_graphs(tmp_path / "other.npz")
     np.savez(tmp_path / "pickle.npz", edge_index=np.array([print], dtype=object))
-    with pytest.raises(FileError, match="damaged or of another kind"):
+    with pytest.raises(FileError, match="an array of numbers or text"):
         read_graphs(tmp_path / "pickle.npz")
     (tmp_path / "folder.g6").mkdir()
     with pytest.raises(FileError, match="got a folder"):
@@ -333,7 +332,7 @@ def test_dense_graph6_is_refused_before_its_edges_are_written(tmp_path):
 def test_compressed_files_unpack_within_limits(tmp_path):
     path = tmp_path / "zeros.g6.gz"
     path.write_bytes(gzip.compress(b"?" * (1 << 25)))
-    with pytest.raises(TooLargeError, match=r"at most 16,777,216 bytes .* unpack it"):
+    with pytest.raises(TooLargeError, match=r"at most 3,263,600 bytes .* unpack it"):
         read_graphs(path)
     for content in (b"junk", gzip.compress(b"Bw\n")[:-9]):
         path.write_bytes(content)

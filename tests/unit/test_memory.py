@@ -24,9 +24,11 @@ def test_the_limit_of_the_address_space():
     space = psutil.Process().memory_info().vms + 2 * GIB
     resource.setrlimit(resource.RLIMIT_AS, (space, old[1]))
     try:
-        assert before > 1.5 * GIB >= available_memory(CPU) > GIB
+        assert before > GIB >= available_memory(CPU) > GIB // 2
         assert SimplicialComplex.from_simplices([range(12)]).counts[1] == 66
-        with pytest.raises(TooLargeError, match=r"at most 1\.5 GiB, got a simplex of 22 vertices"):
+        with pytest.raises(
+            TooLargeError, match=r"at most (1|0.9..) GiB, got a simplex of 22 vertices"
+        ):
             SimplicialComplex.from_simplices([range(22)])
     finally:
         resource.setrlimit(resource.RLIMIT_AS, old)
@@ -57,7 +59,7 @@ def test_limits_of_control_groups(groups, monkeypatch):
     ]
     assert {v for _, v in found} == {version}
     monkeypatch.setattr(memory, "limited_groups", lambda: found)
-    assert available_memory(CPU) <= (2 * GIB - GIB // 4) * 3 // 4
+    assert available_memory(CPU) <= (2 * GIB - GIB // 4) // 2
     with pytest.raises(TooLargeError, match="a simplex of 22 vertices"):
         SimplicialComplex.from_simplices([range(22)])
 

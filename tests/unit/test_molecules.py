@@ -183,10 +183,10 @@ def test_files_that_are_none_of_molecules(tmp_path):
     with pytest.raises(FileError, match="got nothing"):
         mpsn.read_molecules(tmp_path / "missing.smi")
     (tmp_path / "m.smi").write_bytes(b"C\xff")
-    with pytest.raises(FileError, match="Expected molecules in"):
+    with pytest.raises(FileError, match="Expected a file of molecules at"):
         mpsn.read_molecules(tmp_path / "m.smi")
     (tmp_path / "m.smi.gz").write_bytes(gzip.compress(b"C\n")[:-4])
-    with pytest.raises(FileError, match="Expected molecules in"):
+    with pytest.raises(FileError, match="Expected a file of molecules at"):
         mpsn.read_molecules(tmp_path / "m.smi.gz")
 
 

@@ -14,9 +14,10 @@ from copy import copy
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
-from mpsn.errors import FileError, TooLargeError
+from mpsn.errors import UNREADABLE, FileError, TooLargeError
 
 MAX_MEMBERS = 1 << 16  # of a zip archive
+BLOCK = 1 << 20  # bytes that are unpacked at a time
 MAX_RATIO, ALWAYS = 20, 1 << 24  # an archive may unpack to 20 times its size, and to 16 MiB
 T = TypeVar("T")
 OPEN_FILES = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
@@ -180,7 +181,7 @@ def open_zip(
     with io.BytesIO(source) if isinstance(source, bytes) else BoundedFile(source) as file:
         limit = ALWAYS + MAX_RATIO * file.seek(0, os.SEEK_END)
         limit = limit if most is None else min(limit, most)
-        with _unzip(zipfile.ZipFile, file) as archive:
+        with _unzip(where, zipfile.ZipFile, file) as archive:
             members = archive.infolist()
             if len(members) > MAX_MEMBERS:
                 raise TooLargeError(
@@ -198,23 +199,43 @@ def open_zip(
             yield archive
 
 
-def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+def names_in(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the files in a zip archive; none of what is no archive."""
+    with BoundedFile(path) as file:
+        if not zipfile.is_zipfile(file):
+            return []
+    with open_zip(path) as archive:
+        return archive.namelist()
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
     """Unpack a file of an archive: no more than the size stated for it, and one byte."""
+    where = archive.filename or "the download"
+    content = bytearray(member.file_size)
     longer = copy(member)
     longer.file_size += 1  # else what is beyond would be left out in silence
-    with _unzip(archive.open, longer) as file:
-        content: bytes = _unzip(file.read, longer.file_size)
-    if len(content) != member.file_size:
-        raise zipfile.BadZipFile(f"{member.filename!r:.60} is not of the size stated")
+    with _unzip(where, archive.open, longer) as file:
+        done = 0
+        while block := _unzip(where, file.read, BLOCK):
+            content[done : done + len(block)] = block  # no longer than it is by more than a byte
+            done += len(block)
+        if done != member.file_size:
+            raise FileError(
+                f"Expected {member.filename!r:.60} of the size stated in {where}, got another; it "
+                f"is damaged: get a good copy."
+            )
     return content
 
 
-def _unzip(call: Callable[..., T], *arguments: object) -> T:
+def _unzip(where: str, call: Callable[..., T], *arguments: object) -> T:
     """Call a function of zipfile, which raises errors of many types on damaged archives."""
     try:
         return call(*arguments)
-    except (struct.error, OverflowError, LookupError, RuntimeError) as error:
-        raise zipfile.BadZipFile(f"{type(error).__name__}: {error}") from error
+    except (*UNREADABLE, struct.error, OverflowError, LookupError, RuntimeError) as error:
+        raise FileError(
+            f"Expected a zip archive, got {where}, which is damaged or of another kind "
+            f"({type(error).__name__}: {error!s:.100}); get a good copy."
+        ) from error
 
 
 class BoundedFile(io.FileIO):

@@ -20,13 +20,13 @@ GROUPS = {
 
 
 def available_memory(device: torch.device) -> int:
-    """Return the number of bytes that a result may use: three quarters of the free memory.
+    """Return the number of bytes that a result may use: half of the free memory.
 
     Limits of the address space (``ulimit -v``) and of control groups (containers) count too.
     """
     if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0] * 3 // 4)
-    return max(0, min(_free())) * 3 // 4
+        return int(torch.cuda.mem_get_info(device)[0] // 2)
+    return max(0, min(_free())) // 2
 
 
 def _free() -> Iterator[int]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mpsn.cli._output import refuse
-from mpsn.errors import UNREADABLE, FileError, GraphError
+from mpsn.errors import FileError, GraphError
 
 if TYPE_CHECKING:
     from mpsn.complexes import Complex
 
-MAX_BYTES = 1 << 28  # of a file of text
+MAX_BYTES = 1 << 30  # of an array
 
 
 def read_for(
@@ -92,28 +92,21 @@ def _option(option: str) -> tuple[str, Any]:
 
 def read_array(path: Path) -> "np.ndarray[Any, np.dtype[Any]]":
     """Read points, one per line, or an image: .npy, or numbers in CSV, TSV or text."""
-    try:
-        if path.suffix.lower() == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False))
-        rows = _lines(path)
+    from mpsn._files.limits import explained, open_file
+    from mpsn._files.npz import read_array as read_npy
+
+    what = "numbers, a row per point or line of an image,"
+    if path.suffix.lower() == ".npy":
+        with explained(path, what):
+            return read_npy(path, MAX_BYTES)
+    with open_file(path, what) as file:
+        lines = (line.partition("#")[0].strip() for line in file.read().decode().splitlines())
+        rows = [[cell for cell in re.split(r"[,;\s]+", line) if cell] for line in lines if line]
+        if not rows:
+            raise ValueError("no line of numbers")
         if any(_number(cell) is None for cell in rows[0]):
             rows = rows[1:]  # a header
         return np.array([[float(cell) for cell in row] for row in rows], np.float32)
-    except UNREADABLE as error:
-        raise FileError(
-            f"Expected numbers, a row per point or line of an image, in {path}, which is damaged "
-            f"or of another kind ({error!s:.200})."
-        ) from error
-
-
-def _lines(path: Path) -> list[list[str]]:
-    if path.stat().st_size > MAX_BYTES:
-        raise ValueError(f"larger than {MAX_BYTES:,} bytes")
-    lines = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
-    rows = [[cell for cell in re.split(r"[,;\s]+", line) if cell] for line in lines if line]
-    if not rows:
-        raise ValueError("empty")
-    return rows
 
 
 def _number(cell: str) -> float | None:

@@ -9,7 +9,7 @@ import typer
 
 from mpsn.cli._graphs import graphs_of, print_rows
 from mpsn.cli._output import AsJson, drawing, print_lines, print_table, refuse
-from mpsn.errors import UNREADABLE, GraphError, MissingPackageError, MPSNError
+from mpsn.errors import GraphError, MissingPackageError
 
 if TYPE_CHECKING:
     from mpsn.complexes import Complex
@@ -84,15 +84,9 @@ def show(
 
 def _is_model(path: Path) -> bool:
     """Return whether a file is a model; graphs in an .npz are zip archives too."""
-    from mpsn._files.io import open_zip
+    from mpsn._files.io import names_in
 
-    try:
-        with open_zip(path) as archive:
-            return "meta.npy" in archive.namelist()
-    except MPSNError:
-        raise
-    except UNREADABLE:
-        return False
+    return "meta.npy" in names_in(path)
 
 
 def _show_graphs(

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._files.io import atomic_write, open_zip
+from mpsn._files.io import atomic_write, names_in
 from mpsn._files.npz import map_arrays, write_arrays
 from mpsn._rows.checks import check_features, check_incidence, check_offsets
 from mpsn.complexes._batching import collate
@@ -28,10 +28,7 @@ BLOCK = 1 << 20  # bytes that are copied at a time
 
 def is_packed(path: Path) -> bool:
     """Return whether a path is that of a file of complexes."""
-    if path.suffix != ".npz" or not path.is_file():
-        return False
-    with open_zip(path) as archive:
-        return "meta.npy" in archive.namelist()
+    return path.suffix == ".npz" and path.is_file() and "meta.npy" in names_in(path)
 
 
 def map_union(path: str | os.PathLike[str]) -> Any:

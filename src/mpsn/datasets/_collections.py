@@ -50,7 +50,7 @@ class GraphCollection:
 
     def __iter__(self) -> Iterator[Item]:
         for name, graph, label in self.items():
-            check_label(name, label)
+            check_label(name, label, several=len(self.targets) > 1)
             yield name, graph, label
 
 
@@ -316,7 +316,7 @@ def _packed(path: Path, target: str | None, labeled: bool) -> GraphCollection:
         columns = choose_columns(y.shape[1], targets, "y")
         labels = [with_gaps(row) for row in y[:, columns].tolist()]
         for name, label in zip(names, labels, strict=True):
-            check_label(name, label)
+            check_label(name, label, several=len(columns) > 1)
     items = partial(zip, names, data, labels, strict=True)
     return GraphCollection(f"complexes in {path.name}", items, targets, packed=(data, labels))
 

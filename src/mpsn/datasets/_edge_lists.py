@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mpsn._files.limits import Limit
 from mpsn.complexes._graphs import Graph
 from mpsn.complexes._objects import find_ends
-from mpsn.datasets._limits import Limit
 from mpsn.errors import GraphError, LeftOut
 
 INTEGER = re.compile(r"[+-]?\d{1,18}")

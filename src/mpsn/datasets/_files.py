@@ -1,7 +1,5 @@
 """Graphs from files: graph6, sparse6, edge lists, GraphML, GEXF, GML, JSON and ``.npz``."""
 
-import gzip
-import io
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,18 +10,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mpsn._files.limits import MAX_PARSED, Limit, check_file, explained, open_file
 from mpsn._files.npz import read_arrays
 from mpsn._rows.memory import available_memory
 from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.datasets._edge_lists import read_edge_list
 from mpsn.datasets._graph6 import read_graph6, read_sparse6
-from mpsn.datasets._limits import Limit, unpack_limit
 from mpsn.datasets._markup import read_gexf, read_gml, read_graphml, read_json
-from mpsn.errors import UNREADABLE, FileError, GraphError, TooLargeError
+from mpsn.errors import FileError, GraphError, TooLargeError
 
 MAX_BYTES = 1 << 30  # of a file, and of the arrays in one
-MAX_PARSED = 1 << 28  # of a file that is parsed in Python
 OBJECTS = 60  # bytes of memory per byte of a file that becomes networkx graphs
+GRAPH_BYTES, VERTEX_BYTES = 400, 32  # bytes of memory of a graph, and of each of its vertices
 
 AnyGraph = Graph | nx.Graph  # type: ignore[type-arg]
 
@@ -65,7 +63,7 @@ def read_graphs(path: str | os.PathLike[str], *, max_bytes: int | None = None) -
             out.append(graph)
         else:
             out.append(plain := as_graph(graph))
-            need += 16 * plain.edge_index.shape[1]
+            need += GRAPH_BYTES + 16 * plain.edge_index.shape[1]
             limit.check(need, f"{len(out):,} graphs")
     return out
 
@@ -86,32 +84,10 @@ def iter_graphs(path: str | os.PathLike[str], max_bytes: int | None = None) -> I
     most = max_bytes or (MAX_BYTES if compact else MAX_PARSED)
     check_file(path, most, "a graph file")
     number = 0
-    try:
-        graphs = _npz(path, most) if suffix == ".npz" else _parse(path, suffix, most, max_bytes)
-        for number, graph in enumerate(graphs, start=1):  # noqa: B007
-            yield graph
-    except TooLargeError:
-        raise
-    except UNREADABLE as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise FileError(
-            f"Expected a valid {path.suffix} file, got {path}, which is damaged or of another "
-            f"kind ({reason:.200}); check where it came from."
-        ) from error
+    for number, graph in enumerate(_parse(path, suffix, most, max_bytes), start=1):  # noqa: B007
+        yield graph
     if not number:
         raise FileError(f"Expected at least one graph in {path}, got none; is the file empty?")
-
-
-def check_file(path: Path, max_bytes: int, what: str) -> None:
-    """Raise unless a path is that of a file that is not too large."""
-    if not path.is_file():
-        kind = "a folder" if path.is_dir() else "a pipe or device" if path.exists() else "nothing"
-        raise FileError(f"Expected {what} at {path}, got {kind}.")
-    if (size := path.stat().st_size) > max_bytes:
-        raise TooLargeError(
-            f"Expected a {path.suffix} file of at most {max_bytes:,} bytes, got {path} of "
-            f"{size:,}; split it, or raise max_bytes."
-        )
 
 
 def graph_suffix(path: Path) -> str | None:
@@ -123,7 +99,11 @@ def graph_suffix(path: Path) -> str | None:
 
 
 def _parse(path: Path, suffix: str, most: int, allowed: int | None) -> Iterator[AnyGraph]:
-    with open_file(path, most) as file:
+    if suffix == ".npz":
+        with explained(path, "a graph file"):
+            yield _npz(path, most)
+        return
+    with open_file(path, "a graph file", most) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         if READERS[suffix] in (read_graphml, read_gexf, read_gml, read_json):
@@ -133,21 +113,11 @@ def _parse(path: Path, suffix: str, most: int, allowed: int | None) -> Iterator[
                     f"Expected a {suffix} file of at most {room // OBJECTS:,} bytes, which fits "
                     f"into memory, got {path} of {size:,}; split it."
                 )
-        yield from READERS[suffix](file, Limit.of(path, size, allowed))
-
-
-def open_file(path: Path, most: int) -> IO[bytes]:
-    """Open a file to read bytes; a compressed one is unpacked, within limits, in memory."""
-    if path.suffix.lower() != ".gz":
-        return path.open("rb")
-    limit = min(most, unpack_limit(path.stat().st_size))
-    with gzip.open(path) as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
-        raise TooLargeError(
-            f"Expected at most {limit:,} bytes in {path}, got more; unpack it if you trust it."
-        )
-    return io.BytesIO(content)
+        limit = Limit.of(path, size, allowed)
+        for graph in READERS[suffix](file, limit):
+            if isinstance(graph, Graph):
+                limit.check(VERTEX_BYTES * graph.num_nodes, f"{graph.num_nodes:,} vertices")
+            yield graph
 
 
 def _has_attributes(graph: Any) -> bool:
@@ -156,7 +126,7 @@ def _has_attributes(graph: Any) -> bool:
     )
 
 
-def _npz(path: Path, max_bytes: int) -> Iterator[Graph]:
+def _npz(path: Path, max_bytes: int) -> Graph:
     arrays = read_arrays(path, max_bytes)
     if "edge_index" in arrays:
         edges, nodes = arrays["edge_index"], arrays.get("num_nodes")
@@ -164,14 +134,13 @@ def _npz(path: Path, max_bytes: int) -> Iterator[Graph]:
             raise GraphError(f"expected edge_index of integers, got {edges.dtype}")
         if nodes is not None and nodes.size != 1:
             raise GraphError(f"expected num_nodes as one integer, got shape {nodes.shape}")
-        yield as_graph((edges, int(edges.max()) + 1 if nodes is None else nodes.item()))
-    elif "format" in arrays:
-        yield _sparse_matrix(arrays)
-    else:
-        raise GraphError(
-            f"expected a sparse matrix, or arrays edge_index and num_nodes, got arrays "
-            f"{', '.join(arrays)}"
-        )
+        return as_graph((edges, int(edges.max()) + 1 if nodes is None else nodes.item()))
+    if "format" in arrays:
+        return _sparse_matrix(arrays)
+    raise GraphError(
+        f"expected a sparse matrix, or arrays edge_index and num_nodes, got arrays "
+        f"{', '.join(arrays)}"
+    )
 
 
 def _sparse_matrix(arrays: dict[str, NDArray[Any]]) -> Graph:

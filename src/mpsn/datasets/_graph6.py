@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mpsn._files.limits import Limit
 from mpsn._rows.compiled import compiled
 from mpsn.complexes._graphs import Graph
-from mpsn.datasets._limits import Limit
 from mpsn.errors import GraphError
 
 

@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 import networkx as nx
 
-from mpsn.datasets._limits import Limit
+from mpsn._files.limits import Limit
 from mpsn.errors import GraphError
 
 XML_ERRORS = (expat.ExpatError, SyntaxError)
@@ -67,6 +67,10 @@ def read_json(file: IO[bytes], limit: Limit) -> Iterator[Any]:
         if not isinstance(data, dict) or not {"links", "edges"} & data.keys():
             raise GraphError(
                 "expected node-link data, with nodes and links; write it with nx.node_link_data"
+            )
+        if not isinstance(data.get("graph", {}), dict):
+            raise GraphError(
+                f"expected attributes of a graph by name, got {data['graph']!r:.60} as graph"
             )
         edges = "links" if "links" in data else "edges"
         graph = _by_library(nx.node_link_graph, data, edges=edges)

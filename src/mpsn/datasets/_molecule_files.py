@@ -10,9 +10,9 @@ from typing import IO, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn.datasets._files import MAX_PARSED, check_file, open_file
+from mpsn._files.limits import open_file
 from mpsn.datasets._tables import is_gap, read_rows
-from mpsn.errors import UNREADABLE, FileError, MissingPackageError, MPSNError, did_you_mean
+from mpsn.errors import FileError, MissingPackageError, MPSNError, did_you_mean
 
 
 def load_rdkit(why: str = "read molecules") -> Any:
@@ -71,14 +71,8 @@ def read_table(source: Any, smiles: str | None = None) -> Table:
             f"Expected molecules in a file ending in .csv, .tsv, .smi or .sdf, got {path.name!r}; "
             f"put SMILES into a list."
         )
-    check_file(path, MAX_PARSED, "a file of molecules")
-    try:
-        with open_file(path, MAX_PARSED) as file:
-            return _smi(file) if kind[:3] == ".sm" else _sdf(file)
-    except MPSNError:
-        raise
-    except UNREADABLE as error:
-        raise FileError(f"Expected molecules in {path}, got {error!s:.200}.") from error
+    with open_file(path, "a file of molecules") as file:
+        return _smi(file) if kind[:3] == ".sm" else _sdf(file)
 
 
 def holds_molecules(path: Path) -> bool:
@@ -86,9 +80,9 @@ def holds_molecules(path: Path) -> bool:
     name = Path(path.stem if path.suffix.lower() == ".gz" else path.name)
     if name.suffix.lower() in (".csv", ".tsv") and path.is_file():
         try:
-            with open_file(path, MAX_PARSED) as file:
+            with open_file(path, "a table") as file:
                 first = file.readline(1 << 16).decode("utf-8-sig", "replace").lower()
-        except UNREADABLE:
+        except MPSNError:
             return False
         return "smiles" in first.translate(dict.fromkeys(map(ord, ',;"'), " ")).split()
     return name.suffix.lower() in (".smi", ".smiles", ".sdf", ".sd")

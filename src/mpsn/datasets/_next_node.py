@@ -9,10 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mpsn._files.limits import explained
 from mpsn._files.npz import read_arrays
 from mpsn.complexes import SimplicialComplex
 from mpsn.datasets._sources import expect
-from mpsn.errors import UNREADABLE, FileError, TooLargeError
+from mpsn.errors import ComplexError
 
 NAME = "ocean/ocean_next_node.npz"
 MOST_BYTES = 1 << 24
@@ -56,15 +57,8 @@ def next_nodes(data: str | os.PathLike[str] | None = None) -> NextNodes:
             the environment variable ``MPSN_DATA``.
     """
     path = expect(NAME, "SCoNe's data (github.com/nglaze00/SCoNe_GCN)", data)
-    try:
+    with explained(path, "the next steps of drifters"):
         return _build(read_arrays(path, MOST_BYTES))
-    except TooLargeError:
-        raise
-    except UNREADABLE as error:
-        raise FileError(
-            f"Expected the next steps of drifters at {path}, got a file that is damaged or of "
-            f"another kind ({error!s:.200}); check where it came from."
-        ) from error
 
 
 def _build(arrays: dict[str, NDArray[Any]]) -> NextNodes:
@@ -72,7 +66,7 @@ def _build(arrays: dict[str, NDArray[Any]]) -> NextNodes:
     needed = ("B1", "B2", "test_masks_10", *flows, *(f"rev_{name}" for name in flows))
     for name in needed:
         if name not in arrays or arrays[name].dtype.kind not in "iub":
-            raise FileError(f"expected an array {name} of integers")
+            raise ComplexError(f"expected an array {name} of integers")
     values = {name: arrays[name].astype(np.int64) for name in needed}
     K, order, signs = _complex(values["B1"], values["B2"])
     near = [[] for _ in range(K.num_nodes)]  # type: list[list[int]]
@@ -85,11 +79,11 @@ def _build(arrays: dict[str, NDArray[Any]]) -> NextNodes:
         N, widest = len(last), max(map(len, near))
         shapes = (x.shape, last.shape, target.shape, chosen.shape[:1], chosen.shape[2:])
         if shapes != ((N, K.count(1), 1), (N,), (N,), (N,), (1,)) or not N:
-            raise FileError(
+            raise ComplexError(
                 f"expected one flow, last vertex and target per path in {prefix}flows_in"
             )
         if last.min() < 0 or last.max() >= K.num_nodes or abs(x).max() > 1000:
-            raise FileError("expected flows that end at vertices of the map")
+            raise ComplexError("expected flows that end at vertices of the map")
         candidates = [sorted(near[u]) for u in last.tolist()]
         y = [
             row.index(v) if v in row else -1
@@ -101,13 +95,13 @@ def _build(arrays: dict[str, NDArray[Any]]) -> NextNodes:
             or (chosen != 0).sum() != N
             or (chosen[np.arange(N), y, 0] != 1).any()
         ):
-            raise FileError("expected targets among the neighbors of the last vertices")
+            raise ComplexError("expected targets among the neighbors of the last vertices")
         padded = [row + [-1] * (widest - len(row)) for row in candidates]
         flow = torch.from_numpy(x[:, order, 0] * signs).T.float().contiguous()
         both.append(Steps(flow, torch.from_numpy(last), torch.tensor(padded), torch.tensor(y)))
     test = values["test_masks_10"]
     if test.ndim != 2 or test.shape[1] != len(both[0].y) or len(both[1].y) != len(both[0].y):
-        raise FileError("expected masks of test paths, one column per path")
+        raise ComplexError("expected masks of test paths, one column per path")
     return NextNodes(K, both[0], both[1], torch.from_numpy(test) != 0)
 
 
@@ -116,17 +110,17 @@ def _complex(
 ) -> tuple[SimplicialComplex, NDArray[np.int64], NDArray[np.int64]]:
     """Return the complex, the number in the file of each of its edges, and their orientations."""
     if B1.ndim != 2 or B2.ndim != 2 or B1.shape[1] != len(B2) or not B1.size:
-        raise FileError(f"expected B1 and B2 that fit, got shapes {B1.shape} and {B2.shape}")
+        raise ComplexError(f"expected B1 and B2 that fit, got shapes {B1.shape} and {B2.shape}")
     for B, width in ((B1, 2), (B2, 3)):
         if abs(B).max(initial=0) > 1 or (abs(B).sum(0) != width).any():
-            raise FileError(f"expected {width} faces per column of B{width - 1}")
+            raise ComplexError(f"expected {width} faces per column of B{width - 1}")
     if (B1.sum(0) != 0).any() or (B1.astype(np.float32) @ B2.astype(np.float32)).any():
-        raise FileError("expected boundaries, B1 B2 = 0")
+        raise ComplexError("expected boundaries, B1 B2 = 0")
     edges = B1.T.nonzero()[1].reshape(-1, 2)
     order = np.lexsort(edges.T[::-1])
     sides = B2.T.nonzero()[1].reshape(-1, 3)
     triangles = [sorted({*edges[row].ravel().tolist()}) for row in sides]
     K = SimplicialComplex.from_simplices([*edges.tolist(), *triangles], len(B1))
     if not np.array_equal(K.simplices(1).numpy(), edges[order]) or K.count(2) != len(triangles):
-        raise FileError("expected each edge and each triangle once")
+        raise ComplexError("expected each edge and each triangle once")
     return K, order, B1[edges[order, 1], order]

@@ -20,7 +20,16 @@ SOURCE = (
 SHA256 = "4b312f54fb451d989629b5330cd4633c61f23dc90ea7e1bff6e6fb00a3ed5caa"
 SHORTEST = 5  # vertices of a path
 Rows = list[list[int]]
-HDF5_ERRORS = (OSError, LookupError, RuntimeError, ValueError, TypeError)  # of h5py
+# of h5py
+HDF5_ERRORS = (
+    OSError,
+    LookupError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    MemoryError,
+)
 
 
 def ocean_drifters(seed: int = 0, data: str | os.PathLike[str] | None = None) -> FlowDataset:
@@ -70,13 +79,22 @@ def _read(path: Path) -> tuple[list[Rows], NDArray[np.float64], Rows]:
         ) from error
     try:
         with h5py.File(path) as file:
+            left = path.stat().st_size
 
             def value(item: Any) -> Any:
-                return file[item][()] if isinstance(item, h5py.Reference) else item
+                """Read an array or what is referred to: of all, no more than the file holds."""
+                nonlocal left
+                if not isinstance(item, (str, h5py.Reference)):
+                    return item
+                stored = file[item]
+                left -= stored.nbytes
+                if stored.nbytes > stored.id.get_storage_size() or left < 0:
+                    raise ValueError(f"expected {stored.nbytes:,} bytes, got fewer")
+                return stored[()]
 
-            tables = [np.asarray(file[name][()]) for name in ("elist", "tlist")]
-            points = np.array([list(point) for point in file["HexcentersXY"][()]], np.float64)
-            walks = [[int(value(v)) - 1 for v in value(w)] for w in file["TrajectoriesNodes"][()]]
+            tables = [np.asarray(value(name)) for name in ("elist", "tlist")]
+            points = np.array([list(point) for point in value("HexcentersXY")], np.float64)
+            walks = [[int(value(v)) - 1 for v in value(w)] for w in value("TrajectoriesNodes")]
     except HDF5_ERRORS as error:
         raise _damaged(path, error) from error
     for table in tables:

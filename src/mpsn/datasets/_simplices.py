@@ -15,13 +15,12 @@ from typing import IO, Any
 import numpy as np
 import torch
 
+from mpsn._files.limits import MAX_PARSED, Limit, open_file
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes._convert import named_complex
 from mpsn.datasets._edge_lists import INTEGER, _without_comments
-from mpsn.datasets._files import MAX_PARSED, check_file, open_file
-from mpsn.datasets._limits import Limit
 from mpsn.datasets._tables import is_gap, read_rows
-from mpsn.errors import UNREADABLE, ComplexError, FileError, GraphError, LeftOut, MPSNError
+from mpsn.errors import ComplexError, FileError, LeftOut, MPSNError
 
 MAX_JSON = 1 << 26  # bytes, which become up to 60 times as many in memory
 Name = str | int
@@ -63,18 +62,13 @@ def read_complex(
     """
     path = Path(path)
     most = MAX_JSON if _suffix(path) == ".json" else MAX_PARSED
-    check_file(path, most, "a list of simplices")
-    try:
-        with io.TextIOWrapper(open_file(path, most), "utf-8-sig") as text:
-            is_json = most == MAX_JSON
-            rows, table = _json(json.loads(text.read())) if is_json else (_lines(text), [])
+    with (
+        open_file(path, "a list of simplices", most) as file,
+        io.TextIOWrapper(file, "utf-8-sig") as text,
+    ):
+        is_json = most == MAX_JSON
+        rows, table = _json(json.loads(text.read())) if is_json else (_lines(text), [])
         K = named_complex(_cut(rows, max_dim, Limit.of(path, path.stat().st_size)))
-    except (ComplexError, GraphError) as error:
-        raise FileError(f"Expected a list of simplices in {path}; {error}") from error
-    except MPSNError:
-        raise
-    except UNREADABLE as error:
-        raise FileError(f"Expected a list of simplices in {path}, got {error!s:.200}.") from error
     cells = {frozenset(s): at for k in range(K.dim + 1) for at, s in _listed(K, k)}
     columns: list[dict[str, Any]] = [{} for _ in range(K.dim + 1)]
     left: dict[str, None] = {}
@@ -98,9 +92,9 @@ def is_simplices(path: str | os.PathLike[str]) -> bool:
     if _suffix(path) != ".json":
         return _suffix(path) == ".simplices"
     try:
-        with open_file(path, MAX_PARSED) as file:
+        with open_file(path, "a list of simplices") as file:
             start = file.read(1000).decode("utf-8", "ignore")
-    except UNREADABLE:
+    except MPSNError:
         return False
     return re.match(r'\s*(\[\s*\[|\{.*"simplices"\s*:)', start, re.DOTALL) is not None
 

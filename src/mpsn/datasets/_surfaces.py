@@ -13,13 +13,13 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from mpsn._files.io import read_json
+from mpsn._files.limits import open_file
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes._convert import close_under_faces, union_of
 from mpsn.complexes.complex import as_incidences
-from mpsn.datasets._files import MAX_PARSED, check_file, open_file
 from mpsn.datasets._sources import USE, at_hand
 from mpsn.datasets._surface_search import search
-from mpsn.errors import UNREADABLE, FileError, GraphError, MissingDataError, TooLargeError
+from mpsn.errors import GraphError, MissingDataError
 
 FILE = "surfaces/2_manifolds_n4_10.json.gz"
 MOST = 10  # vertices of a surface
@@ -54,17 +54,8 @@ def surfaces(data: str | os.PathLike[str] | None = None) -> ComplexDataset[Simpl
 
 def read_surfaces(path: Path) -> ComplexDataset[SimplicialComplex]:
     """Read and check surfaces in JSON, compressed or not."""
-    check_file(path, MAX_PARSED, "a file of surfaces")
-    try:
-        with open_file(path, MAX_PARSED) as file:
-            return _parse(read_json(file.read().decode()))
-    except TooLargeError:
-        raise
-    except UNREADABLE as error:
-        raise FileError(
-            f"Expected triangulated surfaces in {path}, got a file that is damaged or of another "
-            f"kind ({type(error).__name__}: {error!s:.200}); get a good copy."
-        ) from error
+    with open_file(path, "triangulated surfaces") as file:
+        return _parse(read_json(file.read().decode()))
 
 
 def triangulated_surfaces(n: int) -> ComplexDataset[SimplicialComplex]:

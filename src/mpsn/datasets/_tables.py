@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mpsn.datasets._files import MAX_PARSED, check_file, open_file
-from mpsn.errors import UNREADABLE, FileError, TooLargeError, did_you_mean
+from mpsn._files.limits import open_file
+from mpsn.errors import FileError, did_you_mean
 
 GAPS = ("", "na", "n/a", "nan", "none", "null")  # in lower case, as in pandas
 MAX_LABEL = 1000  # characters: numpy gives every label of an array the room of the longest
@@ -18,17 +18,11 @@ MAX_LABEL = 1000  # characters: numpy gives every label of an array the room of 
 
 def read_rows(path: Path, what: str = "a CSV of labels") -> list[list[str]]:
     """Read the cells of a CSV or TSV, compressed with gzip or not."""
-    check_file(path, MAX_PARSED, what)
-    try:
-        with io.TextIOWrapper(open_file(path, MAX_PARSED), "utf-8-sig", newline="") as file:
-            first = file.readline(1 << 16)
-            file.seek(0)
-            mark = next((mark for mark in "\t,;" if mark in first), ",")
-            return [row for row in csv.reader(file, delimiter=mark, strict=True) if row]
-    except TooLargeError:
-        raise
-    except (*UNREADABLE, csv.Error) as error:
-        raise FileError(f"Expected {what} at {path}, got {error}.") from error
+    with open_file(path, what) as file, io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
+        first = text.readline(1 << 16)
+        text.seek(0)
+        mark = next((mark for mark in "\t,;" if mark in first), ",")
+        return [row for row in csv.reader(text, delimiter=mark, strict=True) if row]
 
 
 def read_labels(path: Path, target: str | None) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -101,9 +95,9 @@ def is_gap(cell: Any) -> bool:
     return cell is None or str(cell).strip().lower() in GAPS
 
 
-def check_label(name: str, label: Any) -> None:
-    """Refuse labels that are neither classes nor numbers, nor lists of them."""
-    if isinstance(label, list):
+def check_label(name: str, label: Any, several: bool = False) -> None:
+    """Refuse labels that are neither classes nor numbers; those of several targets are lists."""
+    if several and isinstance(label, list):
         for part in label:
             check_label(name, part)
         return

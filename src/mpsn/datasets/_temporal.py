@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mpsn.datasets._files import check_file, open_file
+from mpsn._files.limits import open_file
 from mpsn.datasets._sources import expect
-from mpsn.errors import UNREADABLE, FileError, TooLargeError
+from mpsn.errors import FileError
 
 MOST_BYTES = 1 << 27
 
@@ -59,14 +59,5 @@ def temporal_simplices(name: str, data: str | os.PathLike[str] | None = None) ->
 
 
 def _numbers(path: Path) -> NDArray[np.int64]:
-    check_file(path, MOST_BYTES, "a list of numbers")
-    try:
-        with open_file(path, MOST_BYTES) as file:
-            return np.array(file.read().split()).astype(np.int64)
-    except TooLargeError:
-        raise
-    except (*UNREADABLE, OverflowError) as error:
-        raise FileError(
-            f"Expected one integer per line in {path}, got a file that is damaged or of another "
-            f"kind ({error!s:.200}); check where it came from."
-        ) from error
+    with open_file(path, "one integer per line", MOST_BYTES) as file:
+        return np.fromiter(map(int, file.read().split()), np.int64)

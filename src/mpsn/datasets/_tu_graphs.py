@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mpsn._files.limits import Limit
 from mpsn.complexes._graphs import Graph
 from mpsn.datasets._files import AnyGraph
-from mpsn.datasets._limits import Limit
 from mpsn.datasets._tu_raw import Integers, Numbers, RawGraphs
 
 GRAPH_BYTES, VERTEX_BYTES, EDGE_BYTES = 1000, 1500, 700  # of Python objects

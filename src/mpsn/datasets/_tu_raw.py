@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpsn._files.io import open_zip, read_member
+from mpsn._files.limits import explained
 from mpsn._rows.compiled import compiled
-from mpsn.errors import UNREADABLE, FileError, LeftOut, MPSNError
+from mpsn.errors import FileError, LeftOut
 
 MAX_BYTES = 1 << 29  # of all files of a set; those of the largest of the six take some 200 MB
 MIXED = "the files are incomplete or belong to different data sets"
@@ -24,6 +25,7 @@ OPTIONAL = (
 )
 Integers = NDArray[np.int64]
 Numbers = NDArray[Any]
+Members = dict[str, bytes | bytearray]
 
 
 class RawGraphs(NamedTuple):
@@ -49,7 +51,7 @@ def read_members(
     needed: Sequence[str] = NEEDED,
     optional: Sequence[str] = OPTIONAL,
     max_bytes: int = MAX_BYTES,
-) -> dict[str, bytes]:
+) -> Members:
     """Return the files of a data set, from a folder, a zip file or its content.
 
     They lie at the top, in ``NAME`` or in ``NAME/raw``. Nothing else is read, and nothing is
@@ -57,8 +59,9 @@ def read_members(
     unpacked; see :func:`mpsn._files.io.open_zip` for zip files.
     """
     where = "the download" if isinstance(source, bytes) else str(source)
-    found: dict[str, bytes] = {}
-    try:
+    found: Members = {}
+    content: bytes | bytearray | None
+    with explained(where, f"the set {name} in TU layout"):
         if isinstance(source, Path) and source.is_dir():
             for part in (*needed, *optional):
                 if (content := _from_folder(source, name, part, max_bytes)) is not None:
@@ -69,13 +72,6 @@ def read_members(
                 for part in (*needed, *optional):
                     if (content := _from_zip(archive, name, part)) is not None:
                         found[part] = content
-    except MPSNError:
-        raise
-    except UNREADABLE as error:
-        raise FileError(
-            f"Expected a zip file or folder of {name} in TU layout, got {where}, which is damaged "
-            f"or of another kind ({error}); get a good copy."
-        ) from error
     missing = [f"{name}_{part}.txt" for part in needed if part not in found]
     if not missing and not {"graph_labels", "graph_attributes"} & found.keys():
         missing = [f"{name}_graph_labels.txt or {name}_graph_attributes.txt"]
@@ -99,13 +95,8 @@ def name_of(path: Path) -> str | None:
         places = ("*_A.txt", "*/*_A.txt", "*/*/*_A.txt")
         names = [found.name for place in places for found in path.glob(place)]
     elif path.suffix == ".zip":
-        try:
-            with open_zip(path) as archive:
-                names = [name.rsplit("/", 1)[-1] for name in archive.namelist()]
-        except MPSNError:
-            raise
-        except UNREADABLE as error:
-            raise FileError(f"Expected a zip file at {path}, got {error}.") from error
+        with explained(path, "a zip file"), open_zip(path) as archive:
+            names = [name.rsplit("/", 1)[-1] for name in archive.namelist()]
         if not any(name.endswith("_A.txt") for name in names):
             raise FileError(f"Expected a TU archive with NAME_A.txt at {path}, got none in it.")
     return next((name.removesuffix("_A.txt") for name in names if name.endswith("_A.txt")), None)
@@ -123,7 +114,7 @@ def _from_folder(folder: Path, name: str, part: str, most: int) -> bytes | None:
     return None
 
 
-def _from_zip(file: zipfile.ZipFile, name: str, part: str) -> bytes | None:
+def _from_zip(file: zipfile.ZipFile, name: str, part: str) -> bytearray | None:
     listed = set(file.namelist())
     place = next((place for place in _places(name, part) if place in listed), None)
     return None if place is None else read_member(file, file.getinfo(place))
@@ -137,7 +128,7 @@ def _check_size(name: str, place: str, size: int, most: int) -> None:
         )
 
 
-def choose_targets(name: str, members: dict[str, bytes], target: str | None) -> dict[str, bytes]:
+def choose_targets(name: str, members: Members, target: str | None) -> Members:
     """Leave out the labels of graphs that have attributes as well, or those if none is named."""
     if not {"graph_labels", "graph_attributes"} <= members.keys():
         return members
@@ -152,7 +143,7 @@ def choose_targets(name: str, members: dict[str, bytes], target: str | None) -> 
     return {part: content for part, content in members.items() if part != other}
 
 
-def parse(name: str, members: dict[str, bytes]) -> RawGraphs:
+def parse(name: str, members: Members) -> RawGraphs:
     """Parse the files of a data set and check that they fit together."""
     edges = _integers(name, "A", members, 2)
     edges -= 1
@@ -241,7 +232,7 @@ def _check(right: NDArray[np.bool_], expected: str, got: Callable[[int], str]) -
         raise FileError(f"Expected {expected}, got {got(int(np.argmin(right)))}; {MIXED}.")
 
 
-def _integers(name: str, part: str, members: dict[str, bytes], columns: int | None) -> Integers:
+def _integers(name: str, part: str, members: Members, columns: int | None) -> Integers:
     content = members[part]
     start = content.lstrip().partition(b"\n")[0]
     width = columns or max(1, len(re.split(rb"[\s,]+", start.strip())))
@@ -259,14 +250,14 @@ def _integers(name: str, part: str, members: dict[str, bytes], columns: int | No
     return table[:rows]
 
 
-def _line(content: bytes, number: int) -> str:
+def _line(content: bytes | bytearray, number: int) -> str:
     start = 0
     for _ in range(number - 1):
         start = content.index(b"\n", start) + 1
     return content[start : start + 100].partition(b"\n")[0].decode(errors="replace").strip()
 
 
-def _floats(name: str, part: str, members: dict[str, bytes]) -> Numbers:
+def _floats(name: str, part: str, members: Members) -> Numbers:
     content = members[part].replace(b",", b" ")
     try:
         table = np.loadtxt(BytesIO(content), ndmin=2, comments=None) if content.strip() else None

@@ -20,6 +20,7 @@ EDGE_BYTES = 24  # of an edge in a complex
 PAIR_BYTES = 64  # peak memory of the search on the GPU, per pair
 SLACK = 1 + 1e-9  # k-d trees may round otherwise than ``closer``, which decides
 NUMBERS = (int, float, np.number)
+MOST = 1e150  # of a coordinate: its square is finite
 CELLS = 1 << 20  # most cells of a grid along an axis
 
 
@@ -48,6 +49,11 @@ def as_points(points: object, device: Device = None) -> Points:
         position = position.to(torch.get_default_dtype())
     position = position.detach() if device is None else position.detach().to(pick_device(device))
     check_features([position], [len(position)])
+    if position.numel() and float(position.abs().max()) > MOST:
+        raise ComplexError(
+            f"Expected coordinates up to {MOST:g}, whose distances are finite, got "
+            f"{float(position.abs().max()):g}; scale the points."
+        )
     x = position
     if known is not None:
         known = known[:, None] if known.dim() == 1 else known

@@ -46,7 +46,7 @@ def clique_complex(
         max_dim: Largest dimension of a simplex; None for all cliques.
         features: How to compute missing features of simplices from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
-        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
     Example:
         >>> mpsn.clique_complex(nx.complete_graph(4), max_dim=None)

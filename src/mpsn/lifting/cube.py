@@ -39,7 +39,7 @@ def cube_complex(
         max_dim: Largest dimension of a cube; None for all cubes. Defaults to 2.
         features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
-        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
     Example:
         >>> mpsn.cube_complex(nx.hypercube_graph(5), max_dim=None)

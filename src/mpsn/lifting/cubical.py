@@ -39,7 +39,7 @@ def cubical_complex(
             sets of the image together with its faces. Defaults to ``"cells"``.
         mask: Booleans of the same shape: which entries to keep. Cells that belong to none of them
             (``"cells"``), or to one left out (``"vertices"``), are left out. Defaults to all.
-        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
     Returns:
         A complex with features (n_k, 1) in every dimension.

@@ -30,7 +30,7 @@ def directed_flag_complex(
         max_dim: Largest dimension of a simplex; None for all.
         features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
-        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
     Example:
         >>> K = mpsn.lifting.directed_flag_complex(nx.DiGraph([(0, 1), (1, 2), (0, 2), (2, 0)]))

@@ -56,7 +56,7 @@ def independence_complex(
         graph: A graph of any kind that :func:`mpsn.clique_complex` accepts; x and y are kept.
         max_dim: Largest dimension of a simplex; None for all independent sets. Defaults to 2.
         device: Device of the complex. Defaults to that of the graph.
-        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
     Example:
         >>> mpsn.lifting.independence_complex(nx.cycle_graph(5))
@@ -94,7 +94,7 @@ def path_complex(
         length: Largest number of edges of a path. Defaults to 2.
         max_dim: Largest dimension of a simplex. Defaults to ``length``.
         device: Device of the complex. Defaults to that of the graph.
-        max_bytes: Largest size of the list of paths. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the list of paths. Defaults to half of the free memory.
 
     Example:
         >>> mpsn.lifting.path_complex(nx.path_graph(4))

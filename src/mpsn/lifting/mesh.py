@@ -124,6 +124,9 @@ def _file(path: Path) -> tuple[Any, Any]:
     try:
         found = trimesh.load_mesh(path, process=False)
         position, cells = np.asarray(found.vertices, np.float64), np.asarray(found.faces)
+        if path.suffix.lower() in MERGED and len(cells):
+            position, which = np.unique(position, axis=0, return_inverse=True)
+            cells = which.reshape(-1)[cells]
     except Exception as error:  # of the many kinds that trimesh's parsers raise
         raise FileError(
             f"Expected a mesh that trimesh reads in {path}, which is damaged or of another kind "
@@ -131,9 +134,6 @@ def _file(path: Path) -> tuple[Any, Any]:
         ) from error
     if not len(cells):
         raise FileError(f"Expected at least one triangle in {path}, got none.")
-    if path.suffix.lower() in MERGED:
-        position, which = np.unique(position, axis=0, return_inverse=True)
-        cells = which.reshape(-1)[cells]
     return torch.tensor(position, dtype=torch.get_default_dtype()), cells
 
 

@@ -46,7 +46,7 @@ def motif_complex(
         induced: Whether an occurrence may have no other edges than the pattern.
         features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
-        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
     Example:
         >>> house = nx.house_graph()  # a square with a roof

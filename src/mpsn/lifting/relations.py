@@ -68,6 +68,10 @@ def dowker_complex(relation: object, max_dim: int | None = 2) -> SimplicialCompl
         )
     if isinstance(relation, Tensor):
         relation = relation.detach().cpu().to_dense().numpy()
+    if isinstance(relation, np.ndarray):
+        if relation.dtype.kind not in "biuf":
+            raise ComplexError(f"Expected a relation as a matrix of numbers, got {relation.dtype}.")
+        relation = relation != 0
     table: Any = scipy.sparse.csc_array(relation)
     return columns_complex(table, max_dim)
 

@@ -56,7 +56,7 @@ def ring_complex(
         max_dim: Largest dimension of a cell; None for all cliques. Defaults to 2.
         features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
-        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
     Example:
         >>> mpsn.ring_complex(nx.cycle_graph(6), max_ring=6)

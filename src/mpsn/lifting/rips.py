@@ -38,7 +38,7 @@ def rips_complex(
         max_dim: Largest dimension of a simplex; None for all cliques.
         k: Number of nearest neighbors of each point. Of several at the same distance, any.
         device: Device of the complex. Defaults to that of the points.
-        max_bytes: Largest size of the complex. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
     Returns:
         A complex with features x[0], the coordinates (followed by ``data.x``), and x[k] (n_k, 1),

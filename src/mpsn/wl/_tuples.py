@@ -57,7 +57,7 @@ def kwl(
         k: 2 or 3.
         rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
         palette: Palette to share colors with earlier refinements; it is extended in place.
-        max_bytes: Largest size of the tables. Defaults to three quarters of the free memory.
+        max_bytes: Largest size of the tables. Defaults to half of the free memory.
 
     Example:
         >>> r = mpsn.wl.kwl([nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)], k=3)
