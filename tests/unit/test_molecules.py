@@ -15,11 +15,14 @@ from rdkit import Chem
 from sklearn.model_selection import cross_val_score
 
 import mpsn
+from mpsn.datasets import category_names, molecule_graph
 from mpsn.datasets._collections import read_collection
-from mpsn.datasets._molecules import ATOMS, BONDS, molecule_graph
+from mpsn.datasets._molecules import ATOMS, BONDS
 from mpsn.errors import FileError, GraphError, LeftOut, MissingPackageError, MPSNError
 from mpsn.estimators import ScaffoldKFold, SimplicialClassifier, SimplicialRegressor
 from mpsn.estimators._draw_molecule import AGAINST, FOR, _color, _rings
+from mpsn.estimators._inputs import prepare
+from mpsn.lifting import Lift
 from processes import finish
 
 MOLECULES = [  # in all of them, the chordless cycles are the smallest set of smallest rings
@@ -203,18 +206,38 @@ def test_files_load_and_train_without_rdkit(found, tmp_path):
 
 
 def test_without_rdkit_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rdkit", None)
+    monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'mpsn\[chem\]'"):
         mpsn.read_molecules(["C"])
     with pytest.raises(MissingPackageError, match="'CCO', which is no path of a graph file"):
         SimplicialClassifier(kernel=True).fit(["CCO", "C"], [0, 1])
 
 
-def test_graphs_have_words_as_attributes():
-    graph = molecule_graph("C[O-]")
-    wanted = {"element": "O", "charge": -1, "hydrogens": 0, "aromatic": False}
-    assert graph.nodes[1] == {**wanted, "chirality": "CHI_UNSPECIFIED"}
-    assert graph.edges[0, 1] == {"bond": "SINGLE", "in_ring": False, "stereo": "STEREONONE"}
+def test_categories_have_words():
+    atoms, bonds = category_names(molecule_graph("C[O-]"))
+    assert {name: words[1] for name, words in atoms.items()} == {
+        "element": "O",
+        "charge": -1,
+        "hydrogens": 0,
+        "aromatic": False,
+        "chirality": "CHI_UNSPECIFIED",
+    }
+    assert {name: words.tolist() for name, words in bonds.items()} == {
+        "bond": ["SINGLE"],
+        "in_ring": [False],
+        "stereo": ["STEREONONE"],
+    }
+    (iron,) = category_names(molecule_graph(Chem.MolFromSmiles("[Fe+12]")))[0]["charge"]
+    assert iron == 8
+
+
+def test_estimators_find_the_same_features_in_smiles_and_in_complexes(found):
+    """The order of columns is that of names, which complexes do not have."""
+    smiles, _ = prepare(MOLECULES, 2, lift=Lift("rings", max_ring=18))
+    complexes, _ = prepare(found.data, 2)
+    for one, other in zip(smiles.union.x, complexes.union.x, strict=True):
+        assert one.shape == other.shape
+        assert sorted(one.T.tolist()) == sorted(other.T.tolist())
 
 
 def test_estimators_take_molecules():
@@ -316,13 +339,20 @@ def test_explanations_are_drawn_by_rdkit(monkeypatch):
     assert found.draw_molecule("png").startswith(b"\x89PNG")
     with pytest.raises(MPSNError, match="'svg' or 'png', got 'gif'"):
         found.draw_molecule("gif")
+    atoms, bonds = category_names(molecule_graph("CCO"))
     for odd in ("C", "[Na+].[Cl-]", "C1CCCCCCCCCCCCCCC1"):  # no bonds; two parts; one large ring
         assert model.explain(odd).draw_molecule()
-    plain = model.explain(molecule_graph("CCO"))
+    plain = nx.path_graph(3)
+    for i, row in enumerate(zip(*atoms.values(), strict=True)):
+        plain.nodes[i].update(zip(atoms, row, strict=True))
+    for i, row in enumerate(zip(*bonds.values(), strict=True)):
+        plain.edges[i, i + 1].update(zip(bonds, row, strict=True))
+    plain = model.explain(plain)
+    assert plain.output == model.explain("CCO").output
     assert plain._repr_svg_() is None
     with pytest.raises(MPSNError, match="Expected an explanation of a molecule"):
         plain.draw_molecule()
-    monkeypatch.setitem(sys.modules, "rdkit", None)
+    monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
     with pytest.raises(MissingPackageError, match=r"to draw molecules, got none; run pip install"):
         found.draw_molecule()
 

@@ -7,14 +7,15 @@ from typing import Any, TypeGuard
 from mpsn.errors import MissingPackageError
 
 
-def package(name: str, extra: str | None = None) -> Any:
-    """Import an optional package, which one of our extras may bring."""
+def package(name: str, extra: str | None = None, why: str = "") -> Any:
+    """Import an optional package, which one of our extras may bring, or say why it is needed."""
     try:
         return import_module(name)
     except ImportError as error:
-        needed = f"'mpsn[{extra}]'" if extra else name
+        top, purpose = name.split(".")[0], why and f", to {why}"
+        needed = f"'mpsn[{extra}]'" if extra else top
         raise MissingPackageError(
-            f"Expected {name} to be installed; run pip install {needed}."
+            f"Expected {top}{purpose}, got none; run pip install {needed}."
         ) from error
 
 

@@ -35,7 +35,7 @@ def sizes(graphs: Sequence[Any]) -> dict[str, int]:
     """Count what was read, so that a file that was cut off is noticed."""
     from mpsn.complexes import ComplexDataset
     from mpsn.complexes._graphs import as_graph
-    from mpsn.datasets._molecules import is_molecule
+    from mpsn.datasets import is_molecule
 
     vertices = edges = 0
     if isinstance(graphs, ComplexDataset):

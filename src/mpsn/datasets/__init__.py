@@ -5,7 +5,15 @@ from mpsn.datasets._coauthor import Coauthors, coauthors
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows
 from mpsn.datasets._folds import fair_folds, tu_folds
-from mpsn.datasets._molecules import Molecules, read_molecules
+from mpsn.datasets._molecules import (
+    Molecules,
+    category_names,
+    is_molecule,
+    molecule_graph,
+    parse_molecule,
+    read_molecules,
+    scaffolds,
+)
 from mpsn.datasets._named import named_graph
 from mpsn.datasets._next_node import NextNodes, Steps, next_nodes
 from mpsn.datasets._ocean import ocean_drifters
@@ -26,14 +34,19 @@ __all__ = [
     "NextNodes",
     "Steps",
     "TemporalSimplices",
+    "category_names",
     "coauthors",
     "fair_folds",
+    "is_molecule",
+    "molecule_graph",
     "named_graph",
     "next_nodes",
     "ocean_drifters",
+    "parse_molecule",
     "read_complex",
     "read_graphs",
     "read_molecules",
+    "scaffolds",
     "shapes",
     "strongly_regular",
     "surfaces",

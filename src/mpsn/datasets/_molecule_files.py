@@ -11,19 +11,9 @@ import torch
 from torch import Tensor
 
 from mpsn._files.limits import open_file
+from mpsn._rows.packages import package
 from mpsn.datasets._tables import is_gap, read_rows
-from mpsn.errors import FileError, MissingPackageError, MPSNError, did_you_mean
-
-
-def load_rdkit(why: str = "read molecules") -> Any:
-    """Return ``rdkit.Chem``, or say how to get it."""
-    try:
-        from rdkit import Chem
-    except ImportError as error:
-        raise MissingPackageError(
-            f"Expected RDKit, to {why}, got none; run pip install 'mpsn[chem]'."
-        ) from error
-    return Chem
+from mpsn.errors import FileError, MPSNError, did_you_mean
 
 
 class Table(NamedTuple):
@@ -132,7 +122,7 @@ def _smi(file: IO[bytes]) -> Table:
 
 def _sdf(file: IO[bytes]) -> Table:
     """Read the records of an SD file, with their properties as cells."""
-    chem = load_rdkit()
+    chem = package("rdkit.Chem", "chem", "read molecules")
     with chem.rdBase.BlockLogs():
         found = list(chem.ForwardSDMolSupplier(file))
     cells = [

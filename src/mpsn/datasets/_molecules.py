@@ -2,14 +2,17 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
-import networkx as nx
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from mpsn._rows.packages import package
 from mpsn.complexes import CellComplex, ComplexDataset
 from mpsn.complexes._graphs import Graph
-from mpsn.datasets._molecule_files import load_rdkit, read_table
+from mpsn.datasets._molecule_files import read_table
 from mpsn.errors import FileError, GraphError, LeftOut
 from mpsn.lifting import ring_complexes
 
@@ -47,9 +50,9 @@ def read_molecules(
     """Read molecules, and lift them to complexes of atoms, bonds and rings.
 
     Needs RDKit (``pip install 'mpsn[chem]'``); the complexes do not, nor do files of them.
-    Categories are the same for all files, for embeddings. Of atoms: atomic number, charge + 8,
-    number of hydrogens, whether aromatic, RDKit's ``ChiralType``; of bonds: RDKit's ``BondType``,
-    whether in a ring, ``BondStereo``; of rings, which are the chordless cycles: the size.
+    Categories are the same for all files, for embeddings; :func:`molecule_graph` describes those of
+    atoms and bonds. That of a ring, which is a chordless cycle, is its size. The estimators of
+    :mod:`mpsn.estimators` find the same features in SMILES, and name them.
 
     Args:
         source: A CSV or TSV file (also ``.gz``), an ``.smi`` file, an SD file, a data frame of
@@ -61,10 +64,10 @@ def read_molecules(
             :class:`mpsn.errors.LeftOut`.
 
     Example:
-        >>> found = mpsn.read_molecules(["c1ccccc1O", "C"])
-        >>> found.data[0]
+        >>> molecules = mpsn.read_molecules(["c1ccccc1O", "C"])
+        >>> molecules.data[0]
         CellComplex(dim=2, counts=(7, 7, 1), features=(5, 3, 1))
-        >>> found.data[1].x[0], list(found.categories[0])
+        >>> molecules.data[1].x[0], list(molecules.categories[0])
         (tensor([[6, 8, 4, 0, 0]]), ['element', 'charge', 'hydrogens', 'aromatic', 'chirality'])
     """
     table = read_table(source, smiles)
@@ -75,25 +78,88 @@ def read_molecules(
         if isinstance(molecule, str):
             left_out[row] = molecule
             continue
-        atoms, bonds = (torch.tensor(part, dtype=torch.int64) for part in _parts(molecule))
-        ends, kinds = bonds.reshape(-1, 5).T[:2], bonds.reshape(-1, 5)[:, 2:]
         label = None if targets is None else targets[row : row + 1]
-        graphs.append(Graph(ends, len(atoms), atoms, kinds, label))
+        graphs.append(_graph(molecule)._replace(y=label))
         rows.append(row)
     if not rows or (strict and left_out):
         raise FileError(f"Expected molecules, got {describe(left_out, len(table.molecules))}.")
     warn(left_out, len(table.molecules))
     union = ring_complexes(graphs, max_ring).union
-    atom, bond, *_ = union.x
-    assert atom is not None
-    atom[:, 1] = atom[:, 1].clamp(-CHARGE, CHARGE) + CHARGE
-    atom[:, 2] = atom[:, 2].clamp(max=HYDROGENS)
     none = torch.zeros(0, 1, dtype=torch.int64)
     size = union.incidence(2).offsets.diff()[:, None] if union.dim > 1 else none
     categories = (ATOMS, BONDS, {"size": max_ring + 1})
-    return Molecules(
-        ComplexDataset(union.replace(x=[atom, bond, size])), tuple(rows), left_out, categories
+    data = ComplexDataset(union.replace(x=[*union.x[:2], size]))
+    return Molecules(data, tuple(rows), left_out, categories)
+
+
+def molecule_graph(item: object) -> Graph:
+    """Return atoms and bonds of a molecule, with categories as features.
+
+    Those of atoms are the atomic number, charge + 8, number of hydrogens, whether aromatic, and
+    RDKit's ``ChiralType``; those of bonds RDKit's ``BondType``, whether in a ring, and
+    ``BondStereo``. Charges and hydrogens beyond 8 count as 8. Needs RDKit.
+
+    Args:
+        item: SMILES, or a molecule of RDKit.
+
+    Returns:
+        A graph with ``x`` (atoms, 5) and ``edge_attr`` (bonds, 3), int64.
+
+    Example:
+        >>> graph = mpsn.datasets.molecule_graph("C[O-]")
+        >>> graph.x
+        tensor([[6, 8, 3, 0, 0],
+                [8, 7, 0, 0, 0]])
+    """
+    package("rdkit.Chem", "chem", f"read {item!r:.80}, which is no path of a graph file, as SMILES")
+    molecule = parse_molecule(item)
+    if isinstance(molecule, str):
+        raise GraphError(
+            f"Expected the path of a graph file, or a molecule as SMILES, got {item!r:.80}: no "
+            f"such file, and {molecule}."
+        )
+    return _graph(molecule)
+
+
+def category_names(graph: Graph) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """Return the categories of atoms and of bonds of a molecule by name, and in words.
+
+    Args:
+        graph: What :func:`molecule_graph` returns.
+
+    Returns:
+        Columns of atoms, each (atoms,), and of bonds, (bonds,), by name.
+
+    Example:
+        >>> atoms, bonds = mpsn.datasets.category_names(mpsn.datasets.molecule_graph("C[O-]"))
+        >>> atoms["element"].tolist(), atoms["charge"].tolist(), bonds["bond"].tolist()
+        (['C', 'O'], [0, -1], ['SINGLE'])
+    """
+    assert graph.x is not None
+    assert graph.edge_attr is not None
+    atoms, bonds = (
+        {name: _words()[name][codes] for name, codes in zip(names, table.T.numpy(), strict=True)}
+        for names, table in ((ATOMS, graph.x), (BONDS, graph.edge_attr))
     )
+    return atoms, bonds
+
+
+def scaffolds(molecules: Sequence[object]) -> list[str]:
+    """Return the scaffolds of Bemis and Murcko: rings, and the chains between them, as SMILES.
+
+    Args:
+        molecules: SMILES, or molecules of RDKit.
+
+    Example:
+        >>> mpsn.datasets.scaffolds(["OCc1ccccc1", "CCO"])
+        ['c1ccccc1', '']
+    """
+    parsed = [parse_molecule(item) for item in molecules]
+    for number, (item, molecule) in enumerate(zip(molecules, parsed, strict=True)):
+        if isinstance(molecule, str):
+            raise GraphError(f"Expected molecules, got {item!r:.60} at index {number}: {molecule}.")
+    find = package("rdkit.Chem.Scaffolds.MurckoScaffold", "chem").MurckoScaffoldSmiles
+    return [str(find(mol=molecule)) for molecule in parsed]
 
 
 def is_molecule(item: object) -> bool:
@@ -101,32 +167,13 @@ def is_molecule(item: object) -> bool:
     return hasattr(item, "GetAtoms")
 
 
-def molecule_graph(item: object) -> "nx.Graph[int]":
-    """Return the graph of a molecule, given as SMILES or RDKit's, with words as attributes."""
-    chem = load_rdkit(f"read {item!r:.80}, which is no path of a graph file, as SMILES")
-    molecule = parse_molecule(item)
-    if isinstance(molecule, str):
-        raise GraphError(
-            f"Expected the path of a graph file, or a molecule as SMILES, got {item!r:.80}: no "
-            f"such file, and {molecule}."
-        )
-    atoms, bonds = _parts(molecule)
-    symbol = chem.GetPeriodicTable().GetElementSymbol
-    words = {"chirality": chem.ChiralType, "bond": chem.BondType, "stereo": chem.BondStereo}
-    words = {name: kind.values for name, kind in words.items()}
-    graph: nx.Graph[int] = nx.Graph()
-    for i, (element, *values, chirality) in enumerate(atoms):
-        named = (symbol(element), *values, words["chirality"][chirality].name)
-        graph.add_node(i, **dict(zip(ATOMS, named, strict=True)))
-    for u, v, kind, ring, stereo in bonds:
-        named = (words["bond"][kind].name, ring, words["stereo"][stereo].name)
-        graph.add_edge(u, v, **dict(zip(BONDS, named, strict=True)))
-    return graph
-
-
 def parse_molecule(item: Any) -> Any:
-    """Return a molecule of RDKit, or, in words, why there is none."""
-    chem = load_rdkit()
+    """Return a molecule of RDKit, or, in words, why there is none.
+
+    Args:
+        item: SMILES, or a molecule of RDKit.
+    """
+    chem = package("rdkit.Chem", "chem", "read molecules")
     if is_molecule(item):
         try:
             item.GetRingInfo().NumRings()
@@ -142,21 +189,20 @@ def parse_molecule(item: Any) -> Any:
     if more and more[0][:1] not in ("", "|"):  # RDKit would take other words for a name
         return why
     with chem.rdBase.BlockLogs():
-        found = chem.MolFromSmiles(item.strip())
-        if found is not None:
-            return found if found.GetNumAtoms() else "it has no atoms"
+        molecule = chem.MolFromSmiles(item.strip())
+        if molecule is not None:
+            return molecule if molecule.GetNumAtoms() else "it has no atoms"
         loose = chem.MolFromSmiles(item.strip(), sanitize=False)
         problems = [] if loose is None else chem.DetectChemistryProblems(loose)
     return problems[0].Message() if problems else why
 
 
-def _parts(molecule: Any) -> tuple[list[Any], list[Any]]:
-    """Return the numbers of each atom, and the ends and numbers of each bond."""
+def _graph(molecule: Any) -> Graph:
     atoms = [
         (
             atom.GetAtomicNum(),
-            atom.GetFormalCharge(),
-            atom.GetTotalNumHs(),
+            min(max(atom.GetFormalCharge(), -CHARGE), CHARGE) + CHARGE,
+            min(atom.GetTotalNumHs(), HYDROGENS),
             atom.GetIsAromatic(),
             int(atom.GetChiralTag()),
         )
@@ -172,7 +218,26 @@ def _parts(molecule: Any) -> tuple[list[Any], list[Any]]:
         )
         for bond in molecule.GetBonds()
     ]
-    return atoms, bonds
+    table = torch.tensor(bonds, dtype=torch.int64).reshape(-1, 5)
+    return Graph(table.T[:2], len(atoms), torch.tensor(atoms, dtype=torch.int64), table[:, 2:])
+
+
+@cache
+def _words() -> dict[str, NDArray[Any]]:
+    """Return the words, or numbers, for the categories of each column of atoms and bonds."""
+    chem = package("rdkit.Chem", "chem", "read molecules")
+    symbol = chem.GetPeriodicTable().GetElementSymbol
+    words: dict[str, Sequence[object]] = {
+        "element": [symbol(number) for number in range(ATOMS["element"])],
+        "charge": range(-CHARGE, CHARGE + 1),
+        "hydrogens": range(HYDROGENS + 1),
+        "aromatic": (False, True),
+        "in_ring": (False, True),
+    }
+    enumerations = {"chirality": chem.ChiralType, "bond": chem.BondType, "stereo": chem.BondStereo}
+    for name, kind in enumerations.items():
+        words[name] = [kind.values[i].name for i in range((ATOMS | BONDS)[name])]
+    return {name: np.array(values, dtype=object) for name, values in words.items()}
 
 
 def describe(left_out: dict[int, str], total: int) -> str:

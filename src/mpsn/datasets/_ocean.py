@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpsn._rows.packages import package
 from mpsn.complexes import SimplicialComplex
 from mpsn.datasets._flows import FlowDataset, assemble
 from mpsn.datasets._sources import locate
-from mpsn.errors import FileError, MissingPackageError, MPSNError
+from mpsn.errors import FileError, MPSNError
 
 NAME = "ocean/dataBuoys.jld2"
 SOURCE = (
@@ -71,12 +72,7 @@ def ocean_drifters(seed: int = 0, data: str | os.PathLike[str] | None = None) ->
 
 def _read(path: Path) -> tuple[list[Rows], NDArray[np.float64], Rows]:
     """Return edges and triangles, centers of hexagons, and paths; the file counts from 1."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise MissingPackageError(
-            "Expected h5py to be installed; run pip install mpsn[ocean]."
-        ) from error
+    h5py = package("h5py", "ocean", "read the ocean drifters")
     try:
         with h5py.File(path) as file:
             left = path.stat().st_size

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mpsn.complexes import Complex, ComplexDataset
-from mpsn.datasets._molecules import parse_molecule
+from mpsn.datasets import parse_molecule
 from mpsn.errors import GraphError
 from mpsn.estimators._ensemble import Ensemble
 from mpsn.estimators._explain import Explanation, explain

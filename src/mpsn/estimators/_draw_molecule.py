@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape
 import networkx as nx
 from torch import Tensor
 
+from mpsn._rows.packages import package
 from mpsn.complexes.complex import Complex
-from mpsn.datasets._molecule_files import load_rdkit
 from mpsn.errors import MPSNError
 
 WIDTH, HEIGHT, LEGEND = 640, 440, 76  # pixels: of the molecule, and of what is below it
@@ -37,7 +37,7 @@ def draw_molecule(
         unit: What the numbers are, for the scale below it.
         kind: The format.
     """
-    chem = load_rdkit("draw molecules")
+    chem = package("rdkit.Chem", "chem", "draw molecules")
     from rdkit.Chem.Draw import rdMolDraw2D
     from rdkit.Geometry import Point2D
 

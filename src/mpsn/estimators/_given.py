@@ -16,8 +16,8 @@ from torch import Tensor
 from mpsn._rows.packages import is_pyg
 from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.complexes.complex import Complex
+from mpsn.datasets import category_names, is_molecule, molecule_graph
 from mpsn.datasets._files import graph_suffix, iter_graphs
-from mpsn.datasets._molecules import is_molecule, molecule_graph
 from mpsn.errors import GraphError
 from mpsn.lifting.features import vertices as vertices_of
 
@@ -58,7 +58,8 @@ class Tables(NamedTuple):
 def read(graph: object, notes: Notes) -> Read:
     """Read a graph or complex; a path is opened, and other words are SMILES of a molecule."""
     if means_molecule(graph):
-        graph = molecule_graph(graph)
+        plain = molecule_graph(graph)
+        return Read(plain, list(category_names(plain)), plain.edge_index, "both")
     if isinstance(graph, (str, os.PathLike)):
         found = list(iter_graphs(graph))
         if len(found) != 1:
@@ -239,7 +240,10 @@ def _gather(
 
 
 def drop_lifted(given: Tables, union: Complex) -> None:
-    """Drop features of cells that are just the means, or sums, of those of their vertices."""
+    """Drop features of cells that are the means, or sums, of their vertices', or sizes of rings."""
+    rings = given.columns[2] if len(given.columns) > 2 else {}
+    if np.array_equal(rings.get("x[2].0", ()), rings.get("ring_size", ())):
+        rings.pop("x[2].0", None)
     x = _stack(given.columns[0], "x")
     for k, columns in enumerate(given.columns[1:], start=1):
         own = _stack(columns, name(k))

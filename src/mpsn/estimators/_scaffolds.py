@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 
-from mpsn.datasets._scaffolds import scaffold
+from mpsn.datasets import scaffolds
 
 
 class ScaffoldKFold(GroupKFold):
@@ -45,4 +45,4 @@ class ScaffoldKFold(GroupKFold):
             groups: Not used.
         """
         molecules = list(X)
-        yield from super().split(molecules, y, [scaffold(m, i) for i, m in enumerate(molecules)])
+        yield from super().split(molecules, y, scaffolds(molecules))

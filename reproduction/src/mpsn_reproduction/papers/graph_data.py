@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mpsn._rows.packages import package
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes._packed import open_or_load
-from mpsn.datasets import read_molecules
-from mpsn.datasets._molecule_files import Table, load_rdkit, read_table
-from mpsn.datasets._molecules import parse_molecule
+from mpsn.datasets import parse_molecule, read_molecules
+from mpsn.datasets._molecule_files import Table, read_table
 from mpsn.datasets._sources import at_hand
 from mpsn.errors import FileError, MissingDataError, MPSNError
 from mpsn.training._distributed import agree, world_size
@@ -137,8 +137,6 @@ def fingerprints(smiles: Sequence[str], radius: int, bits: int) -> NDArray[np.ui
             "Expected molecules as SMILES for fingerprints, got a packed file; remove the .npz "
             "file from DIR, so that the .csv is read."
         )
-    load_rdkit("compute fingerprints")
-    from rdkit.Chem import rdFingerprintGenerator
-
-    make: Any = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=bits)
+    generators = package("rdkit.Chem.rdFingerprintGenerator", "chem", "compute fingerprints")
+    make = generators.GetMorganGenerator(radius=radius, fpSize=bits)
     return np.stack([make.GetFingerprintAsNumPy(parse_molecule(one)) for one in smiles])
