@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 import mpsn
 from mpsn.cli import app
-from mpsn.complexes._graphs import as_graph
+from mpsn.convert import as_graph
 from mpsn.datasets import _files, coauthors, next_nodes, temporal_simplices
 from mpsn.datasets._collections import read_collection
 from mpsn.datasets._sources import cache_folder, locate

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mpsn import (
         complexes,
+        convert,
         datasets,
         estimators,
         lifting,
@@ -70,6 +71,7 @@ __all__ = [
     "clique_complexes",
     "collate",
     "complexes",
+    "convert",
     "cube_complex",
     "cube_complexes",
     "cubical_complex",

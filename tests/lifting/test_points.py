@@ -2,9 +2,9 @@
 
 import sys
 from itertools import combinations
+from types import SimpleNamespace
 
 import gudhi
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -195,19 +195,16 @@ def test_persistence_by_gudhi_and_back():
         K.to_gudhi([torch.ones(3, 1)])
 
 
-def test_trees_of_another_form_are_refused():
-    class Tree:
-        def num_simplices(self):
-            return 3
-
-        def dimension(self):
-            return 1
-
-        def __getstate__(self):
-            return np.full(52, 7, np.int8)
-
-    with pytest.raises(ComplexError, match="another form"):
-        SimplicialComplex.from_gudhi(Tree())
+def test_trees_with_any_vertices_whose_simplices_come_in_any_order():
+    simplices = [([9, 5], 2.0), ([5], 0.5), ([7], 0.0), ([9], 1.0), ([7, 5], 3.0)]
+    tree = SimpleNamespace(dimension=lambda: 1, get_simplices=lambda: iter(simplices))
+    real = gudhi.SimplexTree()
+    for simplex, value in simplices:
+        real.insert(simplex, value)
+    for K in map(SimplicialComplex.from_gudhi, (tree, real)):
+        assert K.vertex_labels == (5, 7, 9)
+        assert K.simplices(1).tolist() == [[0, 1], [0, 2]]
+        assert [x.T.tolist() for x in K.x] == [[[0.5, 0.0, 1.0]], [[3.0, 2.0]]]
     assert SimplicialComplex.from_gudhi(gudhi.SimplexTree()).counts == ()
 
 

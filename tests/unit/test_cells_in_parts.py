@@ -8,7 +8,7 @@ import torch
 import mpsn
 from labelled_cells import KINDS, half, torus
 from mpsn import SubcomplexLoader
-from mpsn.complexes._sampling import nearby
+from mpsn.complexes.internal import nearby
 from mpsn.estimators import CellClassifier, CellRegressor
 from mpsn.estimators._on_parts import on_cells
 

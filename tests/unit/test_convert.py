@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from mpsn import SimplicialComplex, clique_complex, clique_complexes
-from mpsn.complexes._graphs import _clean, _clean_on_gpu
+from mpsn.convert._cleaning import _clean, _clean_on_gpu
 from mpsn.errors import ComplexError, GraphError, LeftOut, MissingPackageError
 from mpsn.testing import complexes, graphs
 

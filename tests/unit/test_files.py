@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mpsn import clique_complex, clique_complexes
 from mpsn._files.npz import read_arrays
-from mpsn.complexes._graphs import as_graph
+from mpsn.convert import as_graph
 from mpsn.datasets import read_graphs
 from mpsn.datasets._files import ENDINGS
 from mpsn.errors import FileError, LeftOut, TooLargeError

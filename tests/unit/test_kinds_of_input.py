@@ -12,7 +12,7 @@ import torch
 from torch_geometric.data import Data, InMemoryDataset
 
 import mpsn
-from mpsn.complexes._graphs import as_graph
+from mpsn.convert import as_graph
 from mpsn.datasets._collections import read_collection
 from mpsn.errors import LeftOut
 

@@ -11,7 +11,7 @@ import mpsn
 from mpsn import SimplicialComplex
 from mpsn._rows import memory
 from mpsn._rows.memory import available_memory, free_in, limited_groups
-from mpsn.complexes._convert import unique_rows
+from mpsn._rows.rows import unique_rows
 from mpsn.errors import TooLargeError
 
 CPU = torch.device("cpu")
@@ -96,7 +96,7 @@ def test_many_simplices_with_too_many_faces(monkeypatch):
     apart = [range(9 * i, 9 * i + 9) for i in range(40)]
     whole = SimplicialComplex.from_simplices(apart)
     assert sum(whole.counts) == 40 * (2**9 - 1)
-    monkeypatch.setattr("mpsn.complexes._convert.available_memory", lambda device: 10**6)
+    monkeypatch.setattr("mpsn.complexes._building.available_memory", lambda device: 10**6)
     with pytest.raises(TooLargeError, match="got 10080 faces of 6 vertices"):
         SimplicialComplex.from_simplices(apart)
     together = SimplicialComplex.from_simplices([range(9)]).to_simplices()

@@ -237,3 +237,20 @@ def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
         return torch.from_numpy(order), torch.from_numpy(ptr)
     values, positions = torch.sort(index, stable=True)
     return positions, torch.searchsorted(values, torch.arange(n + 1, device=index.device))
+
+
+def unique_rows(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Return the different rows, ascending, and the position of each row among them.
+
+    Entries are from 0 to ``n - 1``. As many columns as fit become one number, which is far faster
+    than ``torch.unique(rows, dim=0)``.
+    """
+    key, bound = rows[:, 0], n
+    for column in rows.T[1:]:
+        if bound * n >= 1 << 63:
+            key, bound = torch.unique(key, return_inverse=True)[1], len(rows)
+        key, bound = key * n + column, bound * n
+    values, at = torch.unique(key, return_inverse=True)
+    out = rows.new_empty((len(values), rows.shape[1]))
+    out[at] = rows
+    return out, at

@@ -34,7 +34,7 @@ def with_labels(found: "GraphCollection") -> tuple[Sequence[Any], list[Any]]:
 def sizes(graphs: Sequence[Any]) -> dict[str, int]:
     """Count what was read, so that a file that was cut off is noticed."""
     from mpsn.complexes import ComplexDataset
-    from mpsn.complexes._graphs import as_graph
+    from mpsn.convert import as_graph
     from mpsn.datasets import is_molecule
 
     vertices = edges = 0

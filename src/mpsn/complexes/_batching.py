@@ -52,13 +52,13 @@ def collate(complexes: "Iterable[Complex] | Complex") -> "Complex":
             f"CellComplex.from_complex."
         )
     if not complexes:
-        return SimplicialComplex._trusted((), [torch.zeros(1, dtype=torch.int64)])
+        return SimplicialComplex.unchecked((), [torch.zeros(1, dtype=torch.int64)])
     check_same_device([K._ptr[0] for K in complexes])
     dim = max(K.dim for K in complexes)
     starts = [[0, *accumulate(K.count(k) for K in complexes)] for k in range(max(1, dim + 1))]
     ptr = [_join_offsets([K.ptr(k) for K in complexes], start) for k, start in enumerate(starts)]
     y, y_ptr = _join_labels(complexes)
-    return complexes[0]._trusted(
+    return complexes[0].unchecked(
         [
             _join_incidences([K.incidence(k) for K in complexes], starts[k - 1])
             for k in range(1, dim + 1)
@@ -80,7 +80,7 @@ def _join_incidences(parts: Sequence[Incidence], starts: Sequence[int]) -> Incid
     if width is None:
         ends = [0, *accumulate(len(B.face) for B in parts)]
         ptr = _join_offsets([B.offsets for B in parts], ends)
-    return Incidence._trusted(face, starts[-1], width, ptr, sign)
+    return Incidence.unchecked(face, starts[-1], width, ptr, sign)
 
 
 def _join_offsets(offsets: Sequence[Tensor], starts: Sequence[int]) -> Tensor:
@@ -168,12 +168,12 @@ def cut(union: C, rows: Sequence[Sequence[int]]) -> C:
             offsets = B.ptr[cells.start : cells.stop + 1] - start
         face = B.face[start:stop] - spans[k - 1].start
         sign = None if B.sign is None else B.sign[start:stop].clone()
-        incidences.append(Incidence._trusted(face, sizes[k - 1], B.width, offsets, sign))
+        incidences.append(Incidence.unchecked(face, sizes[k - 1], B.width, offsets, sign))
     x = [
         None if x is None else x[spans[k]].clone() if k < depth else x[:0]
         for k, x in enumerate(union._x)
     ]
-    return union._trusted(
+    return union.unchecked(
         incidences,
         ptr[:depth],
         num_vertices=sizes[0],
@@ -193,11 +193,11 @@ def select(B: Incidence, rows: Tensor, count: int, down: Tensor | None = None) -
         table = B.table[rows]
         table = table if down is None else table - down[:, None]
         sign = None if B.sign is None else B.sign.view(-1, B.width)[rows].reshape(-1)
-        return Incidence._trusted(table.reshape(-1), count, B.width, None, sign)
+        return Incidence.unchecked(table.reshape(-1), count, B.width, None, sign)
     owner, position, ptr = B.positions_of(rows)
     face = B.face[position] if down is None else B.face[position] - down[owner]
     sign = None if B.sign is None else B.sign[position]
-    return Incidence._trusted(face, count, None, ptr, sign)
+    return Incidence.unchecked(face, count, None, ptr, sign)
 
 
 def cut_table(union: "Complex") -> Tensor:
@@ -243,7 +243,7 @@ def rebuild(
     y_ptr: Tensor | None,
 ) -> C:
     """Return a complex of the cells ``rows`` of each dimension, with features and vertex labels."""
-    return K._trusted(
+    return K.unchecked(
         incidences,
         ptr,
         num_vertices=len(rows[0]),

@@ -5,6 +5,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes._symmetries import parity
+from mpsn.complexes.complex import as_incidences
 from mpsn.complexes.incidence import Incidence
 from mpsn.complexes.simplicial import SimplicialComplex
 
@@ -26,7 +27,7 @@ def image(K: SimplicialComplex, cluster: Tensor) -> tuple[SimplicialComplex, tup
     complexes = torch.arange(K.num_complexes + 1, device=K.device)
     of = vertices // n  # the complex of each new vertex
     ptr, tables = [torch.searchsorted(of, complexes)], []
-    maps = [Incidence._trusted(number, len(vertices), 1)]
+    maps = [Incidence.unchecked(number, len(vertices), 1)]
     below = number  # the new index of each simplex one dimension lower; degenerate ones have any
     for k in range(1, K.dim + 1):
         values, columns = number[K.simplices(k)].sort(dim=1)
@@ -42,7 +43,9 @@ def image(K: SimplicialComplex, cluster: Tensor) -> tuple[SimplicialComplex, tup
         below[at] = inverse
         sign = parity(columns) * K.orientation(k)[at]
         ends = nnf.pad(alive.cumsum(0), (1, 0))
-        maps.append(Incidence._trusted(inverse, len(found), None, ends, sign))
+        maps.append(Incidence.unchecked(inverse, len(found), None, ends, sign))
         tables.append(table)
         ptr.append(torch.searchsorted(of[first], complexes))
-    return SimplicialComplex._of_tables(tables, ptr, num_vertices=len(vertices)), tuple(maps)
+    incidences = as_incidences(tables, len(vertices))
+    L = SimplicialComplex.unchecked(incidences, ptr, num_vertices=len(vertices))
+    return L, tuple(maps)

@@ -99,9 +99,9 @@ def hodge_laplacian(
     n, below, above = K.count(k), K.incidence(k), K.incidence(k + 1)
     down, up = _down_weights(K, k, normalized), _up_weights(K, k, normalized)
     if part == "up":
-        below = Incidence._trusted(below.face[:0], 0, None, below.face.new_zeros(n + 1))
+        below = Incidence.unchecked(below.face[:0], 0, None, below.face.new_zeros(n + 1))
     if part == "down":
-        above = Incidence._trusted(above.face[:0], n, above.width, above.face.new_zeros(1))
+        above = Incidence.unchecked(above.face[:0], n, above.width, above.face.new_zeros(1))
     left, right = _factors(below, above, down, up)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")

@@ -48,7 +48,7 @@ def skeleton(K: C, d: int) -> C:
     """
     if d < 0:
         raise ComplexError(f"Expected a dimension d >= 0, got {d}.")
-    return K._trusted(
+    return K.unchecked(
         K._incidences[:d],
         K._ptr[: d + 1],
         x=K._x[: d + 1],
@@ -103,7 +103,7 @@ def restrict(K: C, kept: Sequence[Tensor]) -> tuple[C, tuple[Incidence, ...]]:
     rows = [mask.nonzero()[:, 0] for mask in kept]
     ptr = [ends(mask.long()) for mask in kept]  # new index of each kept cell
     maps = [
-        Incidence._trusted(torch.arange(len(row), device=K.device), len(row), None, offsets)
+        Incidence.unchecked(torch.arange(len(row), device=K.device), len(row), None, offsets)
         for row, offsets in zip(rows, ptr, strict=True)
     ]
     return extract(K, rows), tuple(maps)
@@ -115,7 +115,7 @@ def extract(K: C, rows: Sequence[Tensor]) -> C:
     for k in range(1, len(rows)):
         B = select(K.incidence(k), rows[k], len(rows[k - 1]))
         face = torch.searchsorted(rows[k - 1], B.face)
-        incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, B.sign))
+        incidences.append(Incidence.unchecked(face, B.count, B.width, B.ptr, B.sign))
     ptr = [torch.searchsorted(at, ends) for at, ends in zip(rows, K._ptr, strict=True)]
     y, y_ptr = K._y, K._y_ptr
     if y is not None and len(y) == K.num_nodes > K.num_complexes:  # one row per vertex

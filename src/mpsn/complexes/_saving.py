@@ -56,7 +56,7 @@ def as_array(name: str, tensor: Tensor) -> NDArray[Any]:
 
 def meta_of(K: "Complex") -> NDArray[np.str_]:
     """Return what a file says beside the parts of a union."""
-    labels = _encode(K.vertex_labels)
+    labels = encode_labels(K.vertex_labels)
     return np.array(json.dumps({"format": FORMAT, "kind": type(K).__name__, "labels": labels}))
 
 
@@ -162,7 +162,7 @@ def from_parts(
         [parts.get(f"{part}_{k}") for k in range(dims[part] + 1)] for part in ("x", "signs")
     )
     y, y_ptr = parts.get("y"), _part(parts, "y_ptr") if "y" in parts else None
-    labels = _decode(meta.get("labels"))
+    labels = _decode_labels(meta.get("labels"))
     if check:
         for offsets in ptr if y_ptr is None else (*ptr, y_ptr):
             _check_offsets(offsets)
@@ -189,7 +189,7 @@ def from_parts(
             check_labels(labels if isinstance(labels, tuple) else (), counts[0])
         if y is not None and y_ptr is not None:
             check_offsets([ptr[0], y_ptr], [counts[0], len(y) if y.dim() else -1], [])
-    out = kind._trusted(incidences, ptr, num_vertices=n0, x=x, y=y, y_ptr=y_ptr, labels=labels)
+    out = kind.unchecked(incidences, ptr, num_vertices=n0, x=x, y=y, y_ptr=y_ptr, labels=labels)
     return reorient(out, signs) if any(s is not None for s in signs) else out
 
 
@@ -200,7 +200,7 @@ def _incidence(
     sign = parts.get(f"face_signs_{k}")
     if check and width is not None:
         face = as_index_table(face, width, f"faces_{k}")
-    B = Incidence._trusted(face.reshape(-1), count, width, ptr, sign)
+    B = Incidence.unchecked(face.reshape(-1), count, width, ptr, sign)
     if check and (width is None or sign is not None):
         for tensor, dtype in ((ptr, torch.int64), (sign, torch.int8)):
             if tensor is not None and tensor.dtype != dtype:
@@ -223,9 +223,9 @@ def _check_offsets(offsets: Tensor) -> None:
         )
 
 
-def _encode(labels: object) -> object:
+def encode_labels(labels: object) -> object:
     if isinstance(labels, tuple):
-        return [_encode(label) for label in labels]
+        return [encode_labels(label) for label in labels]
     if isinstance(labels, np.generic):
         return labels.item()
     if labels is None or isinstance(labels, (str, int)):
@@ -238,9 +238,9 @@ def _encode(labels: object) -> object:
     )
 
 
-def _decode(labels: Any) -> Any:
+def _decode_labels(labels: Any) -> Any:
     if isinstance(labels, list):
-        return tuple(map(_decode, labels))
+        return tuple(map(_decode_labels, labels))
     if labels is None or isinstance(labels, (str, int, float)):
         return labels
     raise ComplexError(f"Expected vertex labels as text or numbers, got {labels!r:.40}.")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.rows import Rows, ends
-from mpsn.complexes._convert import close_under_faces
+from mpsn.complexes._building import close_under_faces
 
 if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
@@ -28,6 +28,7 @@ def barycentric_subdivision(K: "Complex") -> "SimplicialComplex":
         >>> K.barycentric_subdivision()
         SimplicialComplex(dim=2, counts=(7, 12, 6))
     """
+    from mpsn.complexes.complex import as_incidences
     from mpsn.complexes.simplicial import SimplicialComplex
 
     dims = range(K.dim + 1)
@@ -64,8 +65,8 @@ def barycentric_subdivision(K: "Complex") -> "SimplicialComplex":
     if given and len(given) == len(x) and len({(t.shape[1:], t.dtype) for t in given}) == 1:
         features = [torch.cat(given)[torch.cat(number).argsort()]]
     whole = K.y is not None and len(K.y) == K.num_complexes
-    return SimplicialComplex._of_tables(
-        faces,
+    return SimplicialComplex.unchecked(
+        as_incidences(faces, n),
         ptrs,
         num_vertices=n,
         x=features,

@@ -116,7 +116,7 @@ def permute(K: C, order: Mapping[int, Tensor]) -> C:
         if 0 in order and K._ascending:  # sort the vertices of each simplex again
             columns = position[0][K.cells(k)[0].view(-1, k + 1)[rows[k]]].argsort(dim=1)
             face, sign = (t.view(-1, k + 1).gather(1, columns).view(-1) for t in (face, B.signs))
-        incidences.append(Incidence._trusted(face, B.count, B.width, B.ptr, sign))
+        incidences.append(Incidence.unchecked(face, B.count, B.width, B.ptr, sign))
     y = K.y if K.y is None or len(K.y) != K.num_nodes or K.num_nodes == 1 else K.y[rows[0]]
     return rebuild(K, incidences, K._ptr, rows, y, K._y_ptr)
 

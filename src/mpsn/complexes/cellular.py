@@ -96,10 +96,10 @@ class CellComplex(Complex):
         incidences = []
         for k, (face, ptr) in enumerate(tables):
             sign = given[k][0].to(torch.int8) if given else None
-            B = Incidence._trusted(face, n, None, ptr, sign)
+            B = Incidence.unchecked(face, n, None, ptr, sign)
             if k == 0 and sign is None and bool((ptr.diff() == 2).all()):
                 face = face.view(-1, 2).sort(dim=1, descending=True).values.reshape(-1)
-                B = Incidence._trusted(face, n, 2)
+                B = Incidence.unchecked(face, n, 2)
             incidences.append(B)
             n = len(B)
         return CellComplex(num_vertices, incidences)
@@ -141,10 +141,10 @@ class CellComplex(Complex):
                 raise ComplexError(
                     "Expected at most one edge between two vertices, got edges in both directions."
                 )
-            out = Incidence._trusted(table.reshape(-1), B.count, k + 1)
+            out = Incidence.unchecked(table.reshape(-1), B.count, k + 1)
             same = torch.equal(out.signs, signs.reshape(-1))
             incidences.append(out if same else out.with_sign(signs.reshape(-1)))
-        return SimplicialComplex._trusted(
+        return SimplicialComplex.unchecked(
             incidences,
             self._ptr,
             num_vertices=self.num_nodes,
@@ -160,14 +160,14 @@ def _as_rows(B: Incidence) -> Incidence:
     if bool((B.offsets.diff() != 2).any()):
         return _as_ragged(B)  # to be refused by name
     sign = B.signs
-    default = Incidence._trusted(B.face, B.count, 2)
+    default = Incidence.unchecked(B.face, B.count, 2)
     return default if torch.equal(default.signs, sign) else default.with_sign(sign)
 
 
 def _as_ragged(B: Incidence) -> Incidence:
     if B.ptr is not None:
         return B
-    return Incidence._trusted(B.face, B.count, None, B.offsets, B.signs)
+    return Incidence.unchecked(B.face, B.count, None, B.offsets, B.signs)
 
 
 def _flat(cells: Sequence[Sequence[int]], what: str) -> tuple[Tensor, Tensor]:

@@ -54,10 +54,10 @@ class Complex(Value):
     _ascending = False  # whether the vertices of each cell ascend, which orients it
 
     @classmethod
-    def _trusted(
+    def unchecked(
         cls,
         incidences: Sequence[Incidence],
-        ptr: Sequence[Tensor],
+        ptr: Sequence[Tensor] | None = None,
         *,
         x: Sequence[Tensor | None] = (),
         y: Tensor | None = None,
@@ -65,9 +65,25 @@ class Complex(Value):
         num_vertices: int | None = None,
         labels: tuple[Hashable, ...] | None = None,
     ) -> Self:
-        """Build from valid parts, without checks."""
-        n0 = int(ptr[0][-1]) if num_vertices is None else num_vertices
-        counts = [n0, *map(len, incidences)]
+        """Build from parts that are known to be valid, without checks: for lifts of your own.
+
+        Args:
+            incidences: Those of dimension 1, 2, ..., with signs.
+            ptr: Offsets of the cells of each complex of a union, per dimension. Defaults to those
+                of a single complex.
+            x: Features per dimension.
+            y: Labels, with one row or more for each complex.
+            y_ptr: Offsets of the labels of each complex.
+            num_vertices: Number of vertices. Defaults to what the incidences or offsets say.
+            labels: Names of the vertices.
+        """
+        if num_vertices is None:
+            assert incidences or ptr is not None
+            num_vertices = incidences[0].count if incidences else int(ptr[0][-1])  # type: ignore[index]
+        counts = [num_vertices, *map(len, incidences)]
+        if ptr is None:
+            device = incidences[0].face.device if incidences else None
+            ptr = torch.tensor([[0, n] for n in counts], device=device).unbind()
         while counts and counts[-1] == 0:
             counts.pop()
         size = max(1, len(counts))
@@ -93,8 +109,8 @@ class Complex(Value):
         device = given[0].device if given else torch.device("cpu")
         check_vertices(num_vertices, device)
         checked = cls._check(num_vertices, incidences)
-        ptr = [torch.tensor([0, n], device=device) for n in (num_vertices, *map(len, checked))]
-        return cls._trusted(checked, ptr, num_vertices=num_vertices)
+        ptr = torch.tensor([[0, n] for n in (num_vertices, *map(len, checked))], device=device)
+        return cls.unchecked(checked, ptr.unbind(), num_vertices=num_vertices)
 
     @staticmethod
     @abstractmethod
@@ -161,7 +177,7 @@ class Complex(Value):
         nothing = torch.zeros(0, dtype=torch.int64, device=self.device)
         width = self._width(k) if self.count(k) == 0 and k else None
         ptr = nothing.new_zeros(self.count(k) + 1) if width is None else None
-        return Incidence._trusted(nothing, self.count(k - 1) if k else 0, width, ptr)
+        return Incidence.unchecked(nothing, self.count(k - 1) if k else 0, width, ptr)
 
     def _table(self, k: int) -> Tensor:
         if k == 0:
@@ -290,20 +306,16 @@ class Complex(Value):
     def membership(self, k: int) -> Incidence:
         """Return the unsigned incidence between the complexes of a union and their k-cells."""
         cells = torch.arange(self.count(k), device=self.device)
-        return Incidence._trusted(cells, self.count(k), None, self.ptr(k))
+        return Incidence.unchecked(cells, self.count(k), None, self.ptr(k))
 
     to_list = _batching.to_list
     save = _saving.save
 
     def to_networkx(self) -> "nx.Graph[Hashable]":
         """Return the graph of vertices and edges, with the vertex labels as node names."""
-        import networkx as nx
+        from mpsn.convert import to_networkx
 
-        names = self.vertex_labels or range(self.num_nodes)
-        graph: nx.Graph[Hashable] = nx.Graph()
-        graph.add_nodes_from(names)
-        graph.add_edges_from((names[u], names[v]) for v, u in self.incidence(1).table.tolist())
-        return graph
+        return to_networkx(self)
 
     # Operators -----------------------------------------------------------------------------
 
@@ -369,6 +381,6 @@ def as_incidences(tables: Sequence[Tensor], num_vertices: int) -> list[Incidence
     """Return the incidences with the face tables of dimension 1, 2, ... and default signs."""
     counts = [num_vertices, *map(len, tables)]
     return [
-        Incidence._trusted(table.reshape(-1), counts[k], table.shape[1])
+        Incidence.unchecked(table.reshape(-1), counts[k], table.shape[1])
         for k, table in enumerate(tables)
     ]

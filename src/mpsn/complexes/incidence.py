@@ -60,7 +60,7 @@ class Incidence(Rows):
         remember(self, sign)
 
     @classmethod
-    def _trusted(
+    def unchecked(
         cls,
         face: Tensor,
         count: int,
@@ -85,7 +85,7 @@ class Incidence(Rows):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without what is kept."""
-        return Incidence._trusted, (self.face, self.count, self.width, self.ptr, self.sign)
+        return Incidence.unchecked, (self.face, self.count, self.width, self.ptr, self.sign)
 
     def with_sign(self, sign: Tensor | None) -> "Incidence":
         """Return the same incidence with other signs; what does not depend on signs is kept."""
@@ -326,7 +326,7 @@ class Incidence(Rows):
         B = living(face, ptr, sign, count, width)
         if isinstance(B, Incidence):
             return B
-        return Incidence._trusted(face, count, width or None, ptr, sign)
+        return Incidence.unchecked(face, count, width or None, ptr, sign)
 
 
 def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.checks import as_index_table, as_int, check_face_tables
-from mpsn.complexes import _bridges, _convert, _gudhi
+from mpsn.complexes import _building
 from mpsn.complexes.complex import Complex, as_incidences
 from mpsn.complexes.incidence import Incidence
 
@@ -66,15 +66,6 @@ class SimplicialComplex(Complex):
         changed = built.replace(x=x, y=y, orientation=orientation, vertex_labels=vertex_labels)
         self.__dict__.update(changed.__dict__)
 
-    @classmethod
-    def _of_tables(
-        cls, tables: Sequence[Tensor], ptr: Sequence[Tensor], **fields: Any
-    ) -> "SimplicialComplex":
-        """Build from valid face tables, without checks."""
-        n0 = fields.pop("num_vertices", None)
-        n0 = int(ptr[0][-1]) if n0 is None else n0
-        return cls._trusted(as_incidences(tables, n0), ptr, num_vertices=n0, **fields)
-
     @staticmethod
     def _width(k: int) -> int:
         return k + 1
@@ -110,14 +101,109 @@ class SimplicialComplex(Complex):
         below, table = self.simplices(k - 1), self.faces(k)
         return torch.cat([below[table[:, k]], below[table[:, 0], -1:]], dim=1)
 
-    from_simplices = staticmethod(_convert.from_simplices)
-    from_graph = staticmethod(_convert.from_graph)
-    from_gudhi = staticmethod(_gudhi.from_gudhi)
-    from_toponetx = staticmethod(_bridges.from_toponetx)
-    from_xgi = staticmethod(_bridges.from_xgi)
-    to_simplices = _convert.to_simplices
-    to_pyg = _convert.to_pyg
-    to_gudhi = _gudhi.to_gudhi
-    to_scipy = _bridges.to_scipy
-    to_toponetx = _bridges.to_toponetx
-    to_xgi = _bridges.to_xgi
+    from_simplices = staticmethod(_building.from_simplices)
+    to_simplices = _building.to_simplices
+
+    # Conversion: that room is imported when it is used ---------------------------------------
+
+    @staticmethod
+    def from_graph(graph: object) -> "SimplicialComplex":
+        """Build the 1-dimensional complex of a graph.
+
+        See :func:`mpsn.clique_complex` for the supported kinds of graphs, and to add cliques.
+        """
+        from mpsn.convert import from_graph
+
+        return from_graph(graph)
+
+    @staticmethod
+    def from_gudhi(tree: Any) -> "SimplicialComplex":
+        """Build from a gudhi ``SimplexTree``; its filtration becomes x[k], (n_k, 1) float64.
+
+        Vertex numbers other than 0, 1, ... become ``vertex_labels``.
+
+        Example:
+            >>> import gudhi
+            >>> rips = gudhi.RipsComplex(points=[[0], [2], [5]])
+            >>> K = SimplicialComplex.from_gudhi(rips.create_simplex_tree(max_dimension=2))
+            >>> K, K.x[1].T
+            (SimplicialComplex(dim=2, counts=(3, 3, 1), features=(1, 1, 1)),
+             tensor([[2., 5., 3.]], dtype=torch.float64))
+        """
+        from mpsn.convert import from_gudhi
+
+        return from_gudhi(tree)
+
+    @staticmethod
+    def from_toponetx(complex: Any) -> "SimplicialComplex":
+        """Build from a TopoNetX ``SimplicialComplex``; names of vertices become ``vertex_labels``.
+
+        Attributes of simplices are left out, with a warning :class:`mpsn.errors.LeftOut`.
+        """
+        from mpsn.convert import from_toponetx
+
+        return from_toponetx(complex)
+
+    @staticmethod
+    def from_xgi(complex: Any, max_dim: int | None = None) -> "SimplicialComplex":
+        """Build from an XGI ``SimplicialComplex``, or a ``Hypergraph`` and all faces of its edges.
+
+        Names of vertices become ``vertex_labels``. Attributes of vertices and simplices are left
+        out, with a warning :class:`mpsn.errors.LeftOut`.
+
+        Args:
+            complex: The complex or hypergraph.
+            max_dim: Largest dimension to keep. Defaults to no bound.
+        """
+        from mpsn.convert import from_xgi
+
+        return from_xgi(complex, max_dim)
+
+    def to_gudhi(self, filtration: Sequence[Tensor | None] | None = None) -> Any:
+        """Return a gudhi ``SimplexTree``, to compute persistence for example.
+
+        Args:
+            filtration: Values per dimension, each (n_k,) or (n_k, 1), or None for zeros; no simplex
+                may come before its faces. ``K.x`` of :meth:`from_gudhi`, ``[None, *K.x[1:]]`` of
+                :func:`mpsn.rips_complex`. Defaults to zeros.
+        """
+        from mpsn.convert import to_gudhi
+
+        return to_gudhi(self, filtration)
+
+    def to_pyg(self) -> Any:
+        """Return vertices and edges as PyG ``Data``, every edge in both directions."""
+        from mpsn.convert import to_pyg
+
+        return to_pyg(self)
+
+    def to_scipy(self, k: int | None = None) -> Any:
+        """Return the adjacency matrix of the vertices, or the signed boundary matrix B_k.
+
+        Args:
+            k: None for the adjacency matrix (n_0, n_0) of zeros and ones; else the dimension.
+
+        Returns:
+            A ``scipy.sparse.csr_array`` of float64.
+
+        Example:
+            >>> SimplicialComplex.from_simplices([[0, 1], [1, 2]]).to_scipy().toarray()
+            array([[0., 1., 0.],
+                   [1., 0., 1.],
+                   [0., 1., 0.]])
+        """
+        from mpsn.convert import to_scipy
+
+        return to_scipy(self, k)
+
+    def to_toponetx(self) -> Any:
+        """Return a TopoNetX ``SimplicialComplex`` of all simplices, by the vertices' names."""
+        from mpsn.convert import to_toponetx
+
+        return to_toponetx(self)
+
+    def to_xgi(self) -> Any:
+        """Return an XGI ``SimplicialComplex`` of all simplices, by the vertices' names."""
+        from mpsn.convert import to_xgi
+
+        return to_xgi(self)

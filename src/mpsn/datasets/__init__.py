@@ -1,6 +1,6 @@
 """Graphs and data sets: read from files, downloaded, or constructed."""
 
-from mpsn.complexes._graphs import Graph
+from mpsn.convert import Graph
 from mpsn.datasets._coauthor import Coauthors, coauthors
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows

@@ -14,9 +14,8 @@ import torch
 
 from mpsn._rows.packages import is_pyg
 from mpsn.complexes import ComplexDataset
-from mpsn.complexes._mapped import is_packed
-from mpsn.complexes._objects import find_ends
-from mpsn.complexes._packed import labels_by_complex, open_or_load
+from mpsn.complexes.internal import is_packed, labels_by_complex, open_or_load
+from mpsn.convert import find_ends
 from mpsn.datasets._files import ENDINGS, graph_suffix, iter_graphs
 from mpsn.datasets._molecule_files import Table, holds_molecules, read_table
 from mpsn.datasets._molecules import parse_molecule, warn

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from mpsn._files.limits import Limit
-from mpsn.complexes._graphs import Graph
-from mpsn.complexes._objects import find_ends
+from mpsn.convert import Graph, find_ends
 from mpsn.errors import GraphError, LeftOut
 
 INTEGER = re.compile(r"[+-]?\d{1,18}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mpsn._files.limits import MAX_PARSED, Limit, check_file, explained, open_file
 from mpsn._files.npz import read_arrays
 from mpsn._rows.memory import available_memory
-from mpsn.complexes._graphs import Graph, as_graph
+from mpsn.convert import Graph, as_graph
 from mpsn.datasets._edge_lists import read_edge_list
 from mpsn.datasets._graph6 import read_graph6, read_sparse6
 from mpsn.datasets._markup import read_gexf, read_gml, read_graphml, read_json

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mpsn._files.limits import Limit
 from mpsn._rows.compiled import compiled
-from mpsn.complexes._graphs import Graph
+from mpsn.convert import Graph
 from mpsn.errors import GraphError
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mpsn._rows.packages import package
 from mpsn.complexes import CellComplex, ComplexDataset
-from mpsn.complexes._graphs import Graph
+from mpsn.convert import Graph
 from mpsn.datasets._molecule_files import read_table
 from mpsn.errors import FileError, GraphError, LeftOut
 from mpsn.lifting import ring_complexes

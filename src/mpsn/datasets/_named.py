@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from mpsn.complexes._graphs import Graph, as_graph
+from mpsn.convert import Graph, as_graph
 from mpsn.errors import GraphError, did_you_mean
 
 Adjacency = NDArray[np.bool_]

@@ -17,7 +17,7 @@ import torch
 
 from mpsn._files.limits import MAX_PARSED, Limit, open_file
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._convert import named_complex
+from mpsn.complexes.internal import named_complex
 from mpsn.datasets._edge_lists import INTEGER, _without_comments
 from mpsn.datasets._tables import is_gap, read_rows
 from mpsn.errors import ComplexError, FileError, LeftOut, MPSNError

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpsn.complexes._graphs import Graph, as_graph
+from mpsn.convert import Graph, as_graph
 from mpsn.datasets._files import read_graphs
 from mpsn.datasets._named import Adjacency, chang, rook, shrikhande, switch, to_graph, triangular
 from mpsn.datasets._sources import locate

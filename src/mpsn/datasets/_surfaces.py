@@ -15,8 +15,8 @@ from torch import Tensor
 from mpsn._files.io import read_json
 from mpsn._files.limits import open_file
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes._convert import close_under_faces, union_of
 from mpsn.complexes.complex import as_incidences
+from mpsn.complexes.internal import close_under_faces
 from mpsn.datasets._sources import USE, at_hand
 from mpsn.datasets._surface_search import search
 from mpsn.errors import GraphError, MissingDataError
@@ -145,7 +145,7 @@ def _pack(triangles: Tensor, sizes: Tensor, n: Tensor) -> ComplexDataset[Simplic
         torch.searchsorted(edges[:, 1].contiguous(), ptr),
         nnf.pad(sizes.cumsum(0), (1, 0)),
     ]
-    return ComplexDataset(union_of(SimplicialComplex, as_incidences([edges, faces], total), cuts))
+    return ComplexDataset(SimplicialComplex.unchecked(as_incidences([edges, faces], total), cuts))
 
 
 def _parts(pairs: Tensor, n: int) -> int:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes._saving import from_parts
+from mpsn.complexes.internal import from_parts
 from mpsn.datasets._sources import USE, at_hand, locate
 from mpsn.datasets._tu_raw import Numbers, RawGraphs, holds, parse, read_members
 from mpsn.errors import FileError, LeftOut, MissingDataError, did_you_mean

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mpsn._files.limits import Limit
-from mpsn.complexes._graphs import Graph
+from mpsn.convert import Graph
 from mpsn.datasets._files import AnyGraph
 from mpsn.datasets._tu_raw import Integers, Numbers, RawGraphs
 

@@ -5,8 +5,8 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
+from mpsn._rows.rows import unique_rows
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._convert import unique_rows
 from mpsn.lifting import clique_complex
 
 ROUNDS = 20  # of drawing candidates at random, until there are enough

@@ -17,8 +17,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from mpsn.complexes import ComplexDataset, neighborhood
-from mpsn.complexes._saving import to_parts
 from mpsn.complexes.complex import Complex
+from mpsn.complexes.internal import to_parts
 from mpsn.errors import GraphError, MPSNError
 from mpsn.estimators._cell_files import learned_by, restore, sampling, summary
 from mpsn.estimators._ensemble import Ensemble

@@ -11,8 +11,8 @@ import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mpsn.complexes._graphs import as_graph
-from mpsn.complexes._operators import Kind
+from mpsn.complexes.internal import Kind
+from mpsn.convert import as_graph
 from mpsn.errors import ColoringError
 from mpsn.lifting import AnyLift, Lift
 from mpsn.wl import Palette, Refinement, swl, wl

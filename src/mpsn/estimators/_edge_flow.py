@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from mpsn.complexes import CellComplex, CubicalComplex, SimplicialComplex
-from mpsn.complexes._saving import from_parts, to_parts
+from mpsn.complexes.internal import from_parts, to_parts
 from mpsn.errors import ComplexError, FileError, MPSNError
 from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
 from mpsn.estimators._trainer import (

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpsn._rows.packages import is_pyg
-from mpsn.complexes._graphs import Graph, as_graph
 from mpsn.complexes.complex import Complex
+from mpsn.convert import Graph, as_graph
 from mpsn.datasets import category_names, is_molecule, molecule_graph
 from mpsn.datasets._files import graph_suffix, iter_graphs
 from mpsn.errors import GraphError

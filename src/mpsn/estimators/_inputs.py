@@ -15,9 +15,9 @@ from torch import Tensor
 
 from mpsn._rows.packages import is_pyg
 from mpsn.complexes import CellComplex, ComplexDataset, collate
-from mpsn.complexes._graphs import Graph
-from mpsn.complexes._packed import labels_by_complex
 from mpsn.complexes.complex import Complex
+from mpsn.complexes.internal import labels_by_complex
+from mpsn.convert import Graph
 from mpsn.errors import GraphError, LeftOut
 from mpsn.estimators._features import Encoding, Wanted, attributes, find_encoding, lines
 from mpsn.estimators._given import Notes, Read, drop_lifted, read, tables

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor
 
-from mpsn.complexes._convert import union_of
 from mpsn.complexes.complex import Complex
 from mpsn.errors import FileError
 from mpsn.estimators._tasks import known
@@ -97,7 +96,7 @@ class ColorSum(torch.nn.Module):
 def refine(K: Complex, start: Tensor, palette: Palette) -> tuple[Any, ...]:
     """Return the SWL colors of a union per round and dimension; complexes may be empty."""
     whole = [torch.tensor([0, n], device=K.device) for n in K.counts]
-    one = union_of(type(K), [K.incidence(k) for k in range(1, len(whole))], whole)
+    one = type(K).unchecked([K.incidence(k) for k in range(1, len(whole))], whole)
     initial: Any = [K.x[0][:, start]] if len(start) and K.x[0] is not None else "dimension"
     return swl(one, initial=initial, rounds=ROUNDS, palette=palette).colors
 

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from mpsn._files.io import open_zip
 from mpsn.complexes import Complex, ComplexDataset
-from mpsn.complexes._convert import union_of
-from mpsn.complexes._saving import to_parts
+from mpsn.complexes.internal import to_parts
 from mpsn.errors import LeftOut
 from mpsn.estimators._features import Encoding
 from mpsn.estimators._given import Notes
@@ -103,5 +102,5 @@ def _as_one(K: Complex) -> Complex:
     """Return a union as one complex: features of cells do not depend on which is whose."""
     whole = [torch.tensor([0, K.count(k)]) for k in range(len(K._ptr))]
     below = [K.incidence(k) for k in range(1, len(whole))]
-    one: Complex = union_of(type(K), below, whole, num_vertices=K.num_nodes, x=K.x)
+    one: Complex = type(K).unchecked(below, whole, num_vertices=K.num_nodes, x=K.x)
     return one

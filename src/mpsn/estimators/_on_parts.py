@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SubcomplexLoader
-from mpsn.complexes._sampling import nearby
 from mpsn.complexes.complex import Complex
+from mpsn.complexes.internal import nearby
 from mpsn.estimators._inputs import with_means
 from mpsn.estimators._on_cells import OnCells
 

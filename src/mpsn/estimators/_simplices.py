@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._saving import _encode, from_parts, to_parts
 from mpsn.complexes.complex import Complex
+from mpsn.complexes.internal import encode_labels, from_parts, to_parts
 from mpsn.errors import ComplexError, FileError, MPSNError
 from mpsn.estimators._candidates import draw_missing, faces_of
 from mpsn.estimators._features import Encoding, Wanted
@@ -257,7 +257,7 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model and its complex to one file: arrays and JSON, no pickle."""
         check_is_fitted(self, "model_")
-        labels = _encode(self.complex_.vertex_labels)
+        labels = encode_labels(self.complex_.vertex_labels)
         counts = self.n_validation_, self.n_positives_, self.n_open_
         learned = Learned(self.features_, self.history_, *counts, self.auc_, labels)
         tensors = {f"complex.{name}": part for name, part in to_parts(self.complex_).items()}

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from mpsn._rows.rows import Rows, grouped
 from mpsn.complexes import Incidence
-from mpsn.complexes._convert import incidence_of
 from mpsn.lifting._shared import Budget, Progress, cut
 
 CANDIDATE_BYTES = 32  # peak memory of a join, per vertex of a candidate
@@ -50,7 +49,9 @@ class Neighbors:
         after[walks.offsets[1:] - 1] = walks.offsets[:-1]
         v, w = walks.item, walks.item[after]
         sign = torch.where(v < w, 1, -1).to(torch.int8)
-        return incidence_of(self.find(v, w)[1], len(self.edge) // 2, None, walks.offsets, sign)
+        return Incidence.unchecked(
+            self.find(v, w)[1], len(self.edge) // 2, None, walks.offsets, sign
+        )
 
 
 def grow(

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes._convert import complex_of
-from mpsn.complexes._graphs import CleanGraphs, clean_graphs
 from mpsn.complexes.complex import as_incidences
+from mpsn.convert import CleanGraphs, clean_graphs, complex_of
 from mpsn.lifting import _cliques_cpu as cliques_cpu
 from mpsn.lifting._cliques_torch import extend as extend_torch
 from mpsn.lifting._shared import (

@@ -8,9 +8,8 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, CubicalComplex, Incidence
-from mpsn.complexes._convert import complex_of, incidence_of
-from mpsn.complexes._graphs import clean_graphs
 from mpsn.complexes.complex import as_incidences
+from mpsn.convert import clean_graphs, complex_of
 from mpsn.lifting._joins import Neighbors, grow, listed
 from mpsn.lifting._shared import Budget, Device, Features, check_size, with_features
 
@@ -125,7 +124,7 @@ def _incidence(cubes: Tensor, below: Tensor, n: int) -> Incidence:
         signs.append(sign if second == 0 else -sign)
     face = torch.stack(faces, dim=1).reshape(-1)
     sign = torch.stack(signs, dim=1).reshape(-1).to(torch.int8)
-    return incidence_of(face, len(below), len(faces), None, sign)
+    return Incidence.unchecked(face, len(below), len(faces), None, sign)
 
 
 def _canonical(rows: Tensor) -> tuple[Tensor, Tensor]:

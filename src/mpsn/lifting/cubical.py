@@ -11,7 +11,6 @@ from torch import Tensor
 from mpsn._rows.checks import as_tensor
 from mpsn._rows.memory import available_memory
 from mpsn.complexes import CubicalComplex
-from mpsn.complexes._convert import union_of
 from mpsn.complexes.complex import as_incidences
 from mpsn.errors import ComplexError, TooLargeError
 
@@ -82,7 +81,7 @@ def cubical_complex(
         x.append(torch.cat([cells[kind][0][cells[kind][1]] for kind in level])[:, None])
     ptr = [torch.tensor([0, n], device=values.device) for n in counts]
     incidences = as_incidences(tables, counts[0])
-    return union_of(CubicalComplex, incidences, ptr, num_vertices=counts[0], x=x)
+    return CubicalComplex.unchecked(incidences, ptr, num_vertices=counts[0], x=x)
 
 
 def _sides(t: Tensor, axis: int) -> tuple[Tensor, Tensor]:

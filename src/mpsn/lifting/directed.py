@@ -1,9 +1,8 @@
 """Directed flag complexes: the ordered cliques of a digraph."""
 
-from mpsn.complexes import CellComplex
-from mpsn.complexes._convert import complex_of, incidence_of
-from mpsn.complexes._graphs import clean_graphs
+from mpsn.complexes import CellComplex, Incidence
 from mpsn.complexes.complex import as_incidences
+from mpsn.convert import clean_graphs, complex_of
 from mpsn.lifting._shared import Budget, Device, Features, check_size, with_features
 from mpsn.lifting.clique import cliques
 
@@ -42,5 +41,5 @@ def directed_flag_complex(
     budget = Budget(max_bytes, clean.edges.device, [clean.num_nodes])
     incidences = as_incidences(cliques(clean, max_dim, budget, ordered=True), clean.num_nodes)
     for k, B in enumerate(incidences[1:], start=1):
-        incidences[k] = incidence_of(B.face, B.count, None, B.offsets, B.signs)
+        incidences[k] = Incidence.unchecked(B.face, B.count, None, B.offsets, B.signs)
     return with_features(complex_of(CellComplex, clean, incidences), features, max_dim)

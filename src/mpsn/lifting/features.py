@@ -3,7 +3,6 @@
 from typing import Literal, TypeVar
 
 from mpsn.complexes import Complex, Incidence, SimplicialComplex
-from mpsn.complexes._convert import incidence_of
 from mpsn.errors import ComplexError
 
 C = TypeVar("C", bound=Complex)
@@ -50,6 +49,6 @@ def vertices(K: Complex, k: int) -> Incidence:
         Incidence(cells=1, count=3, width=3)
     """
     if isinstance(K, SimplicialComplex):
-        return incidence_of(K.simplices(k).reshape(-1), K.num_nodes, k + 1)
+        return Incidence.unchecked(K.simplices(k).reshape(-1), K.num_nodes, k + 1)
     index, ptr = K.cells(k)
-    return incidence_of(index, K.num_nodes, None, ptr)
+    return Incidence.unchecked(index, K.num_nodes, None, ptr)

@@ -5,9 +5,9 @@ from scipy.sparse import csc_array
 
 from mpsn._rows.rows import ends
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._convert import closure, complex_of
-from mpsn.complexes._graphs import CleanGraphs, Graph, clean_graphs
 from mpsn.complexes.complex import as_incidences
+from mpsn.complexes.internal import close_tables
+from mpsn.convert import CleanGraphs, Graph, clean_graphs, complex_of
 from mpsn.errors import GraphError, warn
 from mpsn.lifting._joins import Neighbors, grow, listed
 from mpsn.lifting._near import as_points, nearest
@@ -116,7 +116,7 @@ def path_complex(
     tables: dict[int, list[torch.Tensor]] = {}
     for rows in listed(chunks, budget, lambda width: 8 * width, "a smaller length, "):
         tables.setdefault(rows.shape[1], []).append(rows.sort(dim=1).values)
-    K = closure({width: torch.cat(rows).cpu() for width, rows in tables.items()}, n, max_dim)
+    K = close_tables({width: torch.cat(rows).cpu() for width, rows in tables.items()}, n, max_dim)
     return _dressed(K, clean)
 
 

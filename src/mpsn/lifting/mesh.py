@@ -12,8 +12,9 @@ from torch import Tensor
 
 from mpsn._rows.checks import INTEGERS, as_tensor
 from mpsn._rows.packages import is_pyg, package
+from mpsn._rows.rows import unique_rows
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._convert import closure, unique_rows
+from mpsn.complexes.internal import close_tables
 from mpsn.errors import ComplexError, FileError, MeshWarning, warn
 from mpsn.lifting._near import as_points, lengths
 from mpsn.lifting._shared import Device
@@ -75,7 +76,7 @@ def mesh_complex(
     for row in rows[flat].tolist():
         part = torch.tensor(sorted(set(row)))[None]
         tables[part.shape[1]] = torch.cat([tables.get(part.shape[1], part[:0]), part])
-    K: SimplicialComplex = closure(tables, n, None).to(position.device)
+    K: SimplicialComplex = close_tables(tables, n, None).to(position.device)
     _warn(K, rows, flat)
     features: list[Tensor | None] = [x, None, None]
     if edge_lengths:

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from mpsn._rows.rows import Rows, ends
 from mpsn.complexes import CellComplex
-from mpsn.complexes._convert import complex_of
-from mpsn.complexes._graphs import clean_graphs
 from mpsn.complexes.complex import as_incidences
+from mpsn.convert import clean_graphs, complex_of
 from mpsn.errors import GraphError
 from mpsn.lifting._joins import Neighbors, grow, listed
 from mpsn.lifting._shared import Budget, Device, Features, with_features

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._convert import closure, named_complex
+from mpsn.complexes.internal import close_tables, named_complex
 from mpsn.errors import ComplexError
 
 
@@ -89,7 +89,7 @@ def columns_complex(table: Any, max_dim: int | None) -> SimplicialComplex:
         for width in torch.unique(size).tolist()
         if width
     }
-    return closure(tables, table.shape[0], max_dim)
+    return close_tables(tables, table.shape[0], max_dim)
 
 
 def from_groups(table: Any, member: str, group: str, max_dim: int | None = 2) -> SimplicialComplex:

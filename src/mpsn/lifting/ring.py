@@ -10,9 +10,8 @@ import torch.nn.functional as nnf
 
 from mpsn._rows.rows import Rows, ends
 from mpsn.complexes import CellComplex, ComplexDataset, Incidence
-from mpsn.complexes._convert import complex_of, incidence_of
-from mpsn.complexes._graphs import CleanGraphs, clean_graphs
 from mpsn.complexes.complex import as_incidences
+from mpsn.convert import CleanGraphs, clean_graphs, complex_of
 from mpsn.lifting import _rings_cpu as rings_cpu
 from mpsn.lifting import _rings_torch as rings_torch
 from mpsn.lifting._joins import Neighbors, listed
@@ -111,7 +110,7 @@ def _cliques_on(
     out = [rings]
     for B in as_incidences(cliques(clean, max_dim, budget), clean.num_nodes)[2:]:
         face = threes[B.face] if len(out) == 1 else B.face
-        out.append(incidence_of(face, len(out[-1]), None, B.offsets, B.signs))
+        out.append(Incidence.unchecked(face, len(out[-1]), None, B.offsets, B.signs))
     return out[1:]
 
 
@@ -143,7 +142,7 @@ def _find(clean: CleanGraphs, longest: int, budget: Budget) -> Incidence:
     budget.check(rings, need, REMEDY)
     budget.spend(rings, need)
     face, sign, length = map(torch.from_numpy, (out[0][:entries], out[1][:entries], out[2][:rings]))
-    return incidence_of(face, len(clean.edges), None, ends(length), sign)
+    return Incidence.unchecked(face, len(clean.edges), None, ends(length), sign)
 
 
 def _find_torch(clean: CleanGraphs, longest: int, budget: Budget) -> Incidence:

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._convert import complex_of
-from mpsn.complexes._graphs import clean_graphs
 from mpsn.complexes.complex import as_incidences
+from mpsn.convert import clean_graphs, complex_of
 from mpsn.errors import ComplexError
 from mpsn.lifting._near import as_points, check_radius, closer, lengths, nearest, within
 from mpsn.lifting._shared import Budget, Device, check_size

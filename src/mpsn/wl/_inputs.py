@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.packages import is_pyg
-from mpsn.complexes._graphs import CleanGraphs, Graph, as_graph, clean_graphs
+from mpsn.convert import CleanGraphs, Graph, as_graph, clean_graphs
 from mpsn.errors import ColoringError
 
 NAN = "Expected initial colors that equal themselves, got NaN; use a number in its place."

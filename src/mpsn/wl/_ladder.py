@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from mpsn.complexes._operators import Kind
+from mpsn.complexes.internal import Kind
 from mpsn.errors import ColoringError, TooLargeError, did_you_mean
 from mpsn.lifting import Lift, ring_complexes
 from mpsn.wl._inputs import bare, read

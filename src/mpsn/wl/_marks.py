@@ -8,7 +8,7 @@ import torch
 from mpsn._rows.memory import available_memory
 from mpsn._rows.rows import ends, ranges
 from mpsn.complexes import Complex, ComplexDataset
-from mpsn.complexes._operators import Kind
+from mpsn.complexes.internal import Kind
 from mpsn.errors import TooLargeError
 from mpsn.wl._grouping import Multisets, distinct, merge
 from mpsn.wl._inputs import Initial

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mpsn._rows.memory import available_memory
 from mpsn._rows.rows import Rows, ends, ranges
-from mpsn.complexes._graphs import CleanGraphs
+from mpsn.convert import CleanGraphs
 from mpsn.errors import ColoringError, TooLargeError
 from mpsn.wl._grouping import Multisets, distinct
 from mpsn.wl._inputs import Initial, read

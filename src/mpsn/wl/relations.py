@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.rows import Rows
-from mpsn.complexes._operators import Kind
 from mpsn.complexes.complex import Complex
+from mpsn.complexes.internal import Kind
 from mpsn.wl._refinement import Relation
 
 

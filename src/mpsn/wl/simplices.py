@@ -7,8 +7,8 @@ from typing import Literal, cast
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, collate
-from mpsn.complexes._operators import Kind
 from mpsn.complexes.complex import Complex
+from mpsn.complexes.internal import Kind
 from mpsn.errors import ColoringError
 from mpsn.wl import _inputs as start
 from mpsn.wl._inputs import Initial, check_vertices

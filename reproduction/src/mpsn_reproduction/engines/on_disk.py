@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from mpsn.complexes import Complex, ComplexDataset
-from mpsn.complexes._convert import union_of
 from mpsn_reproduction.engines.wide.batch import WideBatch
 
 CHUNK = 64  # complexes that are read at a time, to find categories
@@ -52,7 +51,7 @@ class OnDisk:
         ends = pad(sizes, (0, 0, 1, 1)).cumsum(0).T  # the last complex is that of padding
         ptr = [offsets.contiguous() for offsets in ends]
         below = [K.incidence(k) for k in range(1, len(ptr))]
-        K = union_of(type(K), below, ptr, num_vertices=K.num_nodes, x=K.x)
+        K = type(K).unchecked(below, ptr, num_vertices=K.num_nodes, x=K.x)
         valid = sizes.sum(0)[:, None].to(self.device)  # (D, 1)
         return WideBatch(K.to(self.device), tuple(valid), padded)
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
-from mpsn.complexes._graphs import Graph
+from mpsn.convert import Graph
 from mpsn.datasets import read_graphs
 from mpsn.datasets._sources import at_hand
 from mpsn.errors import FileError, MissingDataError

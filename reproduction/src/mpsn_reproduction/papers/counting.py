@@ -12,7 +12,7 @@ import networkx as nx
 import torch
 
 from mpsn.complexes import ComplexDataset
-from mpsn.complexes._graphs import as_graph
+from mpsn.convert import as_graph
 from mpsn.datasets import read_graphs
 from mpsn.datasets._sources import at_hand
 from mpsn.errors import FileError, MissingDataError

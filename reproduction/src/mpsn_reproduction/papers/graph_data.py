@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mpsn._rows.packages import package
 from mpsn.complexes import ComplexDataset
-from mpsn.complexes._packed import open_or_load
+from mpsn.complexes.internal import open_or_load
 from mpsn.datasets import parse_molecule, read_molecules
 from mpsn.datasets._molecule_files import Table, read_table
 from mpsn.datasets._sources import at_hand

@@ -18,7 +18,7 @@ from scipy.spatial import KDTree
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
-from mpsn.complexes._graphs import Graph
+from mpsn.convert import Graph
 from mpsn.datasets import strongly_regular
 from mpsn.datasets._strongly_regular import FAMILIES, Parameters
 from mpsn.errors import MPSNError

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpsn.complexes import ComplexDataset
-from mpsn.complexes._graphs import Graph
+from mpsn.convert import Graph
 from mpsn.datasets._folds import Folds, strata, stratify
 from mpsn.datasets._tu import TUDataset
 from mpsn.training._config import ConfigError

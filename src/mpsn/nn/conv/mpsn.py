@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.sums import per_row
-from mpsn.complexes._operators import Kind, entry_pairs
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
+from mpsn.complexes.internal import Kind, entry_pairs
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import check_input

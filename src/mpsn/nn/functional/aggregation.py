@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from mpsn.complexes._operators import Kind
 from mpsn.complexes.incidence import Reduce
+from mpsn.complexes.internal import Kind
 from mpsn.errors import LayerError
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from mpsn.complexes._batching import cut_table, take
 from mpsn.complexes.complex import Complex
+from mpsn.complexes.internal import cut_table, take
 from mpsn.errors import LayerError
 from mpsn.nn._checks import check_input
 from mpsn.nn.readout import global_pool

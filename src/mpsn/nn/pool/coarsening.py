@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes._maps import image
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
+from mpsn.complexes.internal import image
 from mpsn.errors import LayerError
 from mpsn.nn._checks import check_input
 from mpsn.nn.pool.pooled import Pooled

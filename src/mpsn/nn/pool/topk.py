@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from mpsn.complexes._parts import closure, restrict
 from mpsn.complexes.complex import Complex
+from mpsn.complexes.internal import closure, restrict
 from mpsn.errors import LayerError
 from mpsn.nn._checks import activation, check_input, check_least, cochains_of
 from mpsn.nn.pool.pooled import Pooled

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from mpsn.complexes import ComplexDataset
-from mpsn.complexes._convert import incidence_of, union_of
+from mpsn.complexes import ComplexDataset, Incidence
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import cochains
 
@@ -115,7 +114,7 @@ class WideData:
                     face = self._faces[k - 1].index_select(0, at.source)
                     # Padding hangs on padding: spread out, so that not all of it adds to one row.
                     face += (shift[at.owner] + at.place % spread[at.owner])[:, None]
-                    incidences.append(incidence_of(face.view(-1), count, B.width))
+                    incidences.append(Incidence.unchecked(face.view(-1), count, B.width))
                 else:
                     ends = self._entries[k].gather(index, next(entries))
                     face = self._faces[k - 1].index_select(0, ends.source)
@@ -127,14 +126,14 @@ class WideData:
                     none = at.source == kind.none
                     lengths = torch.where(none, cuts[1] - cuts[0], lengths)
                     offsets = pad(lengths.cumsum(0), (1, 0))
-                    incidences.append(incidence_of(face, count, None, offsets))
+                    incidences.append(Incidence.unchecked(face, count, None, offsets))
             if k < len(self._features):
                 x.append(self._features[k].index_select(0, at.source))
             shift = at.offsets[:-1] - at.start
             spread = pad(at.sizes[:, many:].clamp(min=1), (many, 0), value=1).view(-1)
             ptr.append(at.offsets)
             valid.append(at.sizes[:, :many].sum(1))
-        K = union_of(self._kind, incidences, ptr, num_vertices=models * rows[0], x=x)
+        K = self._kind.unchecked(incidences, ptr, num_vertices=models * rows[0], x=x)
         return WideBatch(K, tuple(valid), padded)
 
 

@@ -1,36 +1,27 @@
-"""Reading of all supported kinds of graphs into one format with clean edges."""
+"""Cleaning of the edges of many graphs in one pass, and complexes of clean graphs."""
 
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import networkx as nx
 import numpy as np
-import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._rows.checks import INTEGERS, as_tensor, check_features
+from mpsn._rows.checks import check_features
 from mpsn._rows.compiled import compiled
 from mpsn._rows.device import pick_device
 from mpsn._rows.memory import check_vertices
-from mpsn._rows.packages import is_pyg
+from mpsn.complexes import Complex, Incidence, SimplicialComplex
+from mpsn.complexes.internal import as_incidences
+from mpsn.convert._reading import Graph, as_graph
 from mpsn.errors import ComplexError, GraphError, warn
 
 Array = NDArray[np.int64]
-
-
-class Graph(NamedTuple):
-    """A graph with its original ``edge_index`` (2, E), not yet cleaned."""
-
-    edge_index: Tensor
-    num_nodes: int
-    x: Tensor | None = None
-    edge_attr: Tensor | None = None
-    y: Tensor | None = None
-    labels: tuple[Hashable, ...] | None = None
+C = TypeVar("C", bound=Complex)
 
 
 class CleanGraphs(NamedTuple):
@@ -53,88 +44,6 @@ class CleanGraphs(NamedTuple):
     def num_nodes(self) -> int:
         """Number of vertices of all graphs."""
         return len(self.starts) - 1
-
-
-def as_graph(graph: object) -> Graph:
-    """Read PyG ``Data``, a networkx graph, a matrix, edges, or ``(edge_index, num_nodes)``."""
-    if isinstance(graph, Graph):
-        return graph
-    if isinstance(graph, tuple) and len(graph) == 2:
-        return Graph(_edge_index(graph[0]), _num_nodes(graph[1]))
-    if is_pyg(graph, "Data"):
-        if graph.edge_index is None:
-            raise GraphError("Expected PyG Data with edge_index, got none; it may be empty.")
-        labels = graph.y if graph.y is None else as_tensor(graph.y, "y")
-        labels = labels.reshape(1) if labels is not None and labels.dim() == 0 else labels
-        return Graph(
-            _edge_index(graph.edge_index),
-            _num_nodes(graph.num_nodes),
-            _features(graph.x, "x"),
-            _features(graph.edge_attr, "edge_attr"),
-            labels,
-        )
-    if isinstance(graph, nx.Graph):
-        names = tuple(graph.nodes)
-        number = {name: i for i, name in enumerate(names)}
-        flat = [number[end] for edge in graph.edges() for end in edge]
-        edges = torch.tensor(flat, dtype=torch.int64).reshape(-1, 2).T
-        plain = all(type(name) is int and name == i for i, name in enumerate(names))
-        return Graph(edges, len(names), labels=None if plain else names)
-    if scipy.sparse.issparse(graph):
-        coo: Any = scipy.sparse.coo_array(graph)
-        if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
-            raise GraphError(f"Expected a square adjacency matrix, got shape {coo.shape}.")
-        keep = coo.data != 0
-        ends = np.stack([coo.row[keep], coo.col[keep]]).astype(np.int64)
-        return Graph(torch.from_numpy(ends), coo.shape[0])
-    from mpsn.complexes._objects import from_object
-
-    if (found := from_object(graph)) is not None:
-        return found
-    raise GraphError(
-        f"Expected a graph (PyG Data, networkx graph, scipy sparse matrix, data frame or list of "
-        f"edges, edge_index, or a pair (edge_index, num_nodes)), got {type(graph).__name__}."
-    )
-
-
-def _edge_index(edge_index: object) -> Tensor:
-    if (
-        isinstance(edge_index, Tensor)
-        and edge_index.dtype is torch.int64
-        and edge_index.dim() == 2
-        and edge_index.size(0) == 2
-    ):
-        return edge_index
-    if not isinstance(edge_index, Tensor):
-        try:
-            array = np.asarray(edge_index)
-        except ValueError as error:
-            raise GraphError(
-                f"Expected edge_index as integers of shape (2, E), got {edge_index!r:.80}."
-            ) from error
-        if array.size and array.dtype.kind not in "iu":
-            raise GraphError(f"Expected edge_index of integers, got {array.dtype}; use int64.")
-        edge_index = torch.from_numpy(np.array(array, dtype=np.int64))
-    if edge_index.numel() == 0:
-        return torch.zeros((2, 0), dtype=torch.int64, device=edge_index.device)
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        shape = tuple(edge_index.shape)
-        hint = "; transpose it" if len(shape) == 2 and shape[1] == 2 else ""
-        raise GraphError(f"Expected edge_index of shape (2, E), got {shape}{hint}.")
-    if edge_index.dtype not in INTEGERS:
-        raise GraphError(f"Expected edge_index of integers, got {edge_index.dtype}; use int64.")
-    return edge_index
-
-
-def _num_nodes(num_nodes: object) -> int:
-    if isinstance(num_nodes, bool) or not isinstance(num_nodes, (int, np.integer)) or num_nodes < 0:
-        raise GraphError(f"Expected num_nodes as an integer >= 0, got {num_nodes!r:.40}.")
-    return int(num_nodes)
-
-
-def _features(x: Any, what: str) -> Tensor | None:
-    rows = None if x is None else as_tensor(x, what)
-    return rows[:, None] if rows is not None and rows.dim() == 1 else rows
 
 
 def clean_graphs(
@@ -173,6 +82,73 @@ def clean_graphs(
         _refuse_ends(bad, read)
     ptr = torch.tensor([0, *accumulate(nodes)], device=where)
     return CleanGraphs(edges, starts, ptr, read, first, same)
+
+
+def complex_of(kind: type[C], clean: CleanGraphs, incidences: Sequence[Incidence]) -> C:
+    """Build the union with given incidences, and the features and labels of clean graphs."""
+    graphs, where = clean.graphs, clean.edges.device
+    x = _together([graph.x for graph in graphs], "x")
+    attr = _together([graph.edge_attr for graph in graphs], "edge_attr")
+    y = _together([graph.y for graph in graphs], "y")
+    y_ptr = None
+    if y is not None:
+        rows = [0 if graph.y is None else graph.y.shape[0] for graph in graphs]
+        y, y_ptr = y.to(where), torch.tensor([0, *accumulate(rows)], device=where)
+    labels: tuple[Hashable, ...] | None = None
+    if any(graph.labels is not None for graph in graphs):
+        labels = tuple(name for g in graphs for name in (g.labels or range(g.num_nodes)))
+    x = None if x is None else x.to(where)
+    if attr is not None:
+        attr = attr.to(where)
+        assert clean.same is not None
+        differ = (attr != attr[clean.same]).flatten(1).any(dim=1)
+        if odd := len(torch.unique(clean.same[differ])):
+            warn(
+                f"edge_attr of edges listed with different values ({odd:,}): that of the first "
+                f"listing is kept."
+            )
+        attr = attr[clean.first][: len(incidences[0]) if incidences else 0]
+    return kind.unchecked(
+        incidences,
+        _offsets(clean, incidences),
+        num_vertices=clean.num_nodes,
+        x=() if x is None and attr is None else (x, attr),
+        y=y,
+        y_ptr=y_ptr,
+        labels=labels,
+    )
+
+
+def _offsets(clean: CleanGraphs, incidences: Sequence[Incidence]) -> Sequence[Tensor] | None:
+    """Return the offsets of the cells of each graph, per dimension; None for a single one."""
+    if len(clean.graphs) == 1 and incidences:
+        return None
+    ptr = [clean.ptr]
+    for B in incidences:
+        first = B.face[B.offsets[:-1]] if B.width is None else B.table[:, 0].contiguous()
+        # First faces need not ascend, but those of one graph are below those of the next one.
+        ptr.append(torch.searchsorted(first, ptr[-1]))
+    return ptr
+
+
+def _together(parts: list[Tensor | None], name: str) -> Tensor | None:
+    given = [part for part in parts if part is not None]
+    if not given:
+        return None
+    shapes = {(part.shape[1:], part.dtype) for part in given}
+    if len(given) < len(parts) or len(shapes) > 1:
+        raise ComplexError(
+            f"Expected {name} of one width and type in all graphs or in none, got it in "
+            f"{len(given)} of {len(parts)} graphs, in {len(shapes)} kinds; convert or drop it."
+        )
+    return torch.cat(given)
+
+
+def from_graph(graph: object) -> SimplicialComplex:
+    """Build the 1-dimensional complex of a graph."""
+    clean = clean_graphs([graph])
+    edges = as_incidences([clean.edges.flip(1)], clean.num_nodes)
+    return complex_of(SimplicialComplex, clean, edges)
 
 
 def _refuse_ends(column: int, graphs: Sequence[Graph]) -> None:

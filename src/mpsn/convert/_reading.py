@@ -1,18 +1,19 @@
-"""Graphs that come as data frames, lists of edges, bare arrays or matrices."""
+"""Reading of all supported kinds of graphs: networkx, PyG, scipy, data frames, lists, arrays."""
 
-import warnings
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
+import networkx as nx
 import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn.complexes._graphs import Graph, as_graph
-from mpsn.errors import GraphError, LeftOut
+from mpsn._rows.checks import INTEGERS, as_tensor
+from mpsn._rows.packages import is_pyg
+from mpsn.errors import GraphError, warn
 
 ENDS = (  # names of the columns of the two ends of an edge, in lower case and without marks
     ("source", "target"),
@@ -29,6 +30,97 @@ ENDS = (  # names of the columns of the two ends of an edge, in lower case and w
 )
 
 
+class Graph(NamedTuple):
+    """A graph with its original ``edge_index`` (2, E), not yet cleaned."""
+
+    edge_index: Tensor
+    num_nodes: int
+    x: Tensor | None = None
+    edge_attr: Tensor | None = None
+    y: Tensor | None = None
+    labels: tuple[Hashable, ...] | None = None
+
+
+def as_graph(graph: object) -> Graph:
+    """Read PyG ``Data``, a networkx graph, a matrix, edges, or ``(edge_index, num_nodes)``."""
+    if isinstance(graph, Graph):
+        return graph
+    if isinstance(graph, tuple) and len(graph) == 2:
+        return Graph(_edge_index(graph[0]), _num_nodes(graph[1]))
+    if is_pyg(graph, "Data"):
+        if graph.edge_index is None:
+            raise GraphError("Expected PyG Data with edge_index, got none; it may be empty.")
+        labels = graph.y if graph.y is None else as_tensor(graph.y, "y")
+        labels = labels.reshape(1) if labels is not None and labels.dim() == 0 else labels
+        return Graph(
+            _edge_index(graph.edge_index),
+            _num_nodes(graph.num_nodes),
+            _features(graph.x, "x"),
+            _features(graph.edge_attr, "edge_attr"),
+            labels,
+        )
+    if isinstance(graph, nx.Graph):
+        names = tuple(graph.nodes)
+        number = {name: i for i, name in enumerate(names)}
+        flat = [number[end] for edge in graph.edges() for end in edge]
+        edges = torch.tensor(flat, dtype=torch.int64).reshape(-1, 2).T
+        plain = all(type(name) is int and name == i for i, name in enumerate(names))
+        return Graph(edges, len(names), labels=None if plain else names)
+    if scipy.sparse.issparse(graph):
+        coo: Any = scipy.sparse.coo_array(graph)
+        if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
+            raise GraphError(f"Expected a square adjacency matrix, got shape {coo.shape}.")
+        keep = coo.data != 0
+        ends = np.stack([coo.row[keep], coo.col[keep]]).astype(np.int64)
+        return Graph(torch.from_numpy(ends), coo.shape[0])
+    if (read := _from_object(graph)) is not None:
+        return read
+    raise GraphError(
+        f"Expected a graph (PyG Data, networkx graph, scipy sparse matrix, data frame or list of "
+        f"edges, edge_index, or a pair (edge_index, num_nodes)), got {type(graph).__name__}."
+    )
+
+
+def _edge_index(edge_index: object) -> Tensor:
+    if (
+        isinstance(edge_index, Tensor)
+        and edge_index.dtype is torch.int64
+        and edge_index.dim() == 2
+        and edge_index.size(0) == 2
+    ):
+        return edge_index
+    if not isinstance(edge_index, Tensor):
+        try:
+            array = np.asarray(edge_index)
+        except ValueError as error:
+            raise GraphError(
+                f"Expected edge_index as integers of shape (2, E), got {edge_index!r:.80}."
+            ) from error
+        if array.size and array.dtype.kind not in "iu":
+            raise GraphError(f"Expected edge_index of integers, got {array.dtype}; use int64.")
+        edge_index = torch.from_numpy(np.array(array, dtype=np.int64))
+    if edge_index.numel() == 0:
+        return torch.zeros((2, 0), dtype=torch.int64, device=edge_index.device)
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
+        shape = tuple(edge_index.shape)
+        hint = "; transpose it" if len(shape) == 2 and shape[1] == 2 else ""
+        raise GraphError(f"Expected edge_index of shape (2, E), got {shape}{hint}.")
+    if edge_index.dtype not in INTEGERS:
+        raise GraphError(f"Expected edge_index of integers, got {edge_index.dtype}; use int64.")
+    return edge_index
+
+
+def _num_nodes(num_nodes: object) -> int:
+    if isinstance(num_nodes, bool) or not isinstance(num_nodes, (int, np.integer)) or num_nodes < 0:
+        raise GraphError(f"Expected num_nodes as an integer >= 0, got {num_nodes!r:.40}.")
+    return int(num_nodes)
+
+
+def _features(x: Any, what: str) -> Tensor | None:
+    rows = None if x is None else as_tensor(x, what)
+    return rows[:, None] if rows is not None and rows.dim() == 1 else rows
+
+
 def find_ends(columns: Sequence[object]) -> tuple[int, int] | None:
     """Return the positions of the columns named after the two ends of an edge; None without."""
     names = ["".join(filter(str.isalnum, str(name).lower())) for name in columns]
@@ -38,7 +130,7 @@ def find_ends(columns: Sequence[object]) -> tuple[int, int] | None:
     return None
 
 
-def from_object(graph: Any) -> Graph | None:
+def _from_object(graph: Any) -> Graph | None:
     """Read a data frame, a list of edges, an edge_index or a dense matrix; None for others."""
     if hasattr(graph, "columns") and hasattr(graph, "to_numpy"):
         return _frame(graph)
@@ -69,11 +161,9 @@ def _frame(frame: Any) -> Graph:
     others = [i for i in range(len(columns)) if i not in ends]
     rest = [i for i in others if frame.iloc[:, i].to_numpy().dtype.kind in "biuf"]
     if left := [columns[i] for i in others if i not in rest]:
-        warnings.warn(
+        warn(
             f"Columns {', '.join(map(str, left)):.200} of a data frame of edges are not used: they "
-            f"are not numbers.",
-            LeftOut,
-            stacklevel=5,
+            f"are not numbers."
         )
     attr = None
     if rest:

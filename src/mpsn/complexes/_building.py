@@ -1,11 +1,10 @@
-"""Conversion from and to other formats: lists of simplices, graphs."""
+"""Simplicial complexes from lists of simplices, and back."""
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
-from itertools import accumulate
 from math import comb
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,17 +12,11 @@ from torch import Tensor
 
 from mpsn._rows.checks import as_int
 from mpsn._rows.memory import available_memory, check_vertices
-from mpsn._rows.packages import package
-from mpsn._rows.rows import ranges
-from mpsn.complexes._graphs import CleanGraphs, clean_graphs
-from mpsn.complexes.incidence import Incidence
-from mpsn.errors import ComplexError, TooLargeError, warn
+from mpsn._rows.rows import ranges, unique_rows
+from mpsn.errors import ComplexError, TooLargeError
 
 if TYPE_CHECKING:
-    from mpsn.complexes.complex import Complex
     from mpsn.complexes.simplicial import SimplicialComplex
-
-C = TypeVar("C", bound="Complex")
 
 
 def from_simplices(
@@ -74,14 +67,15 @@ def from_simplices(
     check_vertices(n, torch.device("cpu"))
     if n <= largest:
         raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")
-    return closure(tables, n, max_dim)
+    return close_tables(tables, n, max_dim)
 
 
-def closure(tables: dict[int, Tensor], n: int, max_dim: int | None) -> "SimplicialComplex":
+def close_tables(tables: dict[int, Tensor], n: int, max_dim: int | None) -> "SimplicialComplex":
     """Build the complex of the rows of vertex tables, keyed by their width, and of their faces.
 
     Rows ascend, and vertices are below ``n``. A bound ``max_dim`` is kept to.
     """
+    from mpsn.complexes.complex import as_incidences
     from mpsn.complexes.simplicial import SimplicialComplex
 
     if max_dim is not None:
@@ -95,8 +89,7 @@ def closure(tables: dict[int, Tensor], n: int, max_dim: int | None) -> "Simplici
         if parts:
             tables[size] = torch.cat([tables.get(size, parts[0][:0]), *parts])
     faces = close_under_faces(tables, max(tables, default=1), n)
-    ptr = [torch.tensor([0, m]) for m in (n, *map(len, faces))]
-    return SimplicialComplex._of_tables(faces, ptr)
+    return SimplicialComplex.unchecked(as_incidences(faces, n), num_vertices=n)
 
 
 def _subsets(n: int, size: int) -> Tensor:
@@ -183,131 +176,6 @@ def _check_room(need: int, limit: int, what: str) -> None:
         )
 
 
-def unique_rows(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Return the different rows, ascending, and the position of each row among them.
-
-    Entries are from 0 to ``n - 1``. As many columns as fit become one number, which is far faster
-    than ``torch.unique(rows, dim=0)``.
-    """
-    key, bound = rows[:, 0], n
-    for column in rows.T[1:]:
-        if bound * n >= 1 << 63:
-            key, bound = torch.unique(key, return_inverse=True)[1], len(rows)
-        key, bound = key * n + column, bound * n
-    values, at = torch.unique(key, return_inverse=True)
-    out = rows.new_empty((len(values), rows.shape[1]))
-    out[at] = rows
-    return out, at
-
-
-def incidence_of(
-    face: Tensor,
-    count: int,
-    width: int | None = None,
-    ptr: Tensor | None = None,
-    sign: Tensor | None = None,
-) -> Incidence:
-    """Return the incidence with arrays that a lift has made, without checks."""
-    return Incidence._trusted(face, count, width, ptr, sign)
-
-
-def union_of(
-    kind: type[C], incidences: Sequence[Incidence], ptr: Sequence[Tensor], **fields: Any
-) -> C:
-    """Return the union with incidences that a lift has made, without checks."""
-    return kind._trusted(incidences, ptr, **fields)
-
-
-def complex_of(kind: type[C], clean: CleanGraphs, incidences: Sequence[Incidence]) -> C:
-    """Build the union with given incidences, and the features and labels of clean graphs."""
-    graphs, where = clean.graphs, clean.edges.device
-    x = _together([graph.x for graph in graphs], "x")
-    attr = _together([graph.edge_attr for graph in graphs], "edge_attr")
-    y = _together([graph.y for graph in graphs], "y")
-    y_ptr = None
-    if y is not None:
-        rows = [0 if graph.y is None else graph.y.shape[0] for graph in graphs]
-        y, y_ptr = y.to(where), torch.tensor([0, *accumulate(rows)], device=where)
-    labels: tuple[Hashable, ...] | None = None
-    if any(graph.labels is not None for graph in graphs):
-        labels = tuple(name for g in graphs for name in (g.labels or range(g.num_nodes)))
-    x = None if x is None else x.to(where)
-    if attr is not None:
-        attr = attr.to(where)
-        assert clean.same is not None
-        differ = (attr != attr[clean.same]).flatten(1).any(dim=1)
-        if odd := len(torch.unique(clean.same[differ])):
-            warn(
-                f"edge_attr of edges listed with different values ({odd:,}): that of the first "
-                f"listing is kept."
-            )
-        attr = attr[clean.first][: len(incidences[0]) if incidences else 0]
-    return kind._trusted(
-        incidences,
-        _offsets(clean, incidences),
-        num_vertices=clean.num_nodes,
-        x=() if x is None and attr is None else (x, attr),
-        y=y,
-        y_ptr=y_ptr,
-        labels=labels,
-    )
-
-
-def _offsets(clean: CleanGraphs, incidences: Sequence[Incidence]) -> Sequence[Tensor]:
-    """Return the offsets of the cells of each graph, per dimension."""
-    if len(clean.graphs) == 1:
-        ends = [[0, clean.num_nodes], *([0, len(B)] for B in incidences)]
-        return torch.tensor(ends, device=clean.edges.device).unbind()
-    ptr = [clean.ptr]
-    for B in incidences:
-        first = B.face[B.offsets[:-1]] if B.width is None else B.table[:, 0].contiguous()
-        # First faces need not ascend, but those of one graph are below those of the next one.
-        ptr.append(torch.searchsorted(first, ptr[-1]))
-    return ptr
-
-
-def _together(parts: list[Tensor | None], name: str) -> Tensor | None:
-    given = [part for part in parts if part is not None]
-    if not given:
-        return None
-    shapes = {(part.shape[1:], part.dtype) for part in given}
-    if len(given) < len(parts) or len(shapes) > 1:
-        raise ComplexError(
-            f"Expected {name} of one width and type in all graphs or in none, got it in "
-            f"{len(given)} of {len(parts)} graphs, in {len(shapes)} kinds; convert or drop it."
-        )
-    return torch.cat(given)
-
-
-def from_graph(graph: object) -> "SimplicialComplex":
-    """Build the 1-dimensional complex of a graph.
-
-    See :func:`mpsn.clique_complex` for the supported kinds of graphs, and to add cliques.
-    """
-    from mpsn.complexes.complex import as_incidences
-    from mpsn.complexes.simplicial import SimplicialComplex
-
-    clean = clean_graphs([graph])
-    edges = as_incidences([clean.edges.flip(1)], clean.num_nodes)
-    return complex_of(SimplicialComplex, clean, edges)
-
-
 def to_simplices(K: "SimplicialComplex") -> list[list[int]]:
     """Return all simplices as vertex lists, vertices first."""
     return [row for k in range(K.dim + 1) for row in K.simplices(k).tolist()]
-
-
-def to_pyg(K: "SimplicialComplex") -> Any:
-    """Return vertices and edges as PyG ``Data``, every edge in both directions."""
-    edges = K.simplices(1).T
-    data = package("torch_geometric.data").Data(
-        edge_index=torch.cat([edges, edges.flip(0)], dim=1), num_nodes=K.num_nodes
-    )
-    features = dict(enumerate(K.x))
-    if (x := features.get(0)) is not None:
-        data.x = x
-    if (attr := features.get(1)) is not None:
-        data.edge_attr = torch.cat([attr, attr])
-    if K.y is not None:
-        data.y = K.y
-    return data

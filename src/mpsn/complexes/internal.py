@@ -1,0 +1,33 @@
+"""What the other rooms of the library build on. Not stable: any release may change these names."""
+
+from mpsn.complexes._batching import cut_table, take
+from mpsn.complexes._building import close_tables, close_under_faces, named_complex
+from mpsn.complexes._mapped import is_packed
+from mpsn.complexes._maps import image
+from mpsn.complexes._operators import Kind, entry_pairs
+from mpsn.complexes._packed import labels_by_complex, open_or_load
+from mpsn.complexes._parts import closure, restrict
+from mpsn.complexes._sampling import nearby
+from mpsn.complexes._saving import encode_labels, from_parts, to_parts
+from mpsn.complexes.complex import as_incidences
+
+__all__ = [
+    "Kind",
+    "as_incidences",
+    "close_tables",
+    "close_under_faces",
+    "closure",
+    "cut_table",
+    "encode_labels",
+    "entry_pairs",
+    "from_parts",
+    "image",
+    "is_packed",
+    "labels_by_complex",
+    "named_complex",
+    "nearby",
+    "open_or_load",
+    "restrict",
+    "take",
+    "to_parts",
+]
