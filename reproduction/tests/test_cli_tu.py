@@ -63,9 +63,32 @@ def test_offline_without_data_it_says_what_to_do(mpsn, offline, tmp_path, monkey
         assert (code, out, len(err.splitlines())) == (2, "", 1)
         names = [name for name in SETS if not chosen or name in chosen or "--quick" in chosen]
         assert all(name in err for name in names)
-        assert "refused; download it on another machine, put it at DIR/tu/" in err
+        assert "Expected a data file at DIR/tu/" in err
         assert "pass --data DIR" in err
     assert not list(tmp_path.iterdir())
+
+
+def test_no_host_is_looked_up_unless_asked(mpsn, options, monkeypatch):
+    """Whatever is searched or run, and however it ends."""
+    asked = []
+
+    def nobody(url, **_):
+        asked.append(url)
+        raise OSError("nobody")
+
+    monkeypatch.delenv("MPSN_DATA", raising=False)
+    monkeypatch.setattr("urllib.request.urlopen", nobody)
+    other = "NCI1" if NAME != "NCI1" else "PROTEINS"
+    for command in (
+        ("reproduce", "tu", "--dataset", other),
+        ("tune", "tu", f"{other.lower()}-sin"),
+    ):
+        code, _, err = mpsn(*command, *options)
+        assert (code, asked) == (2, [])
+        assert "--download" in err
+        assert mpsn(*command, *options, "--download")[0] == 2
+        assert asked.pop().endswith(f"{other}.zip")
+        asked.clear()
 
 
 def test_offline_the_sets_at_hand_are_run_and_the_others_reported(mpsn, offline, options, tmp_path):

@@ -196,6 +196,16 @@ def test_printing_to_nobody():
     assert (done.returncode, done.stderr) in [(1, ""), (0, "")]  # as fast as the reader
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed(tmp_path, closed):
+    """What is printed is lost; no file that is opened later gets the number of the stream."""
+    out = tmp_path / "a.png"
+    command = f"{sys.executable} -m mpsn show hexagon --plot {out} {closed}"
+    done = subprocess.run(command, env=ENV, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
 BOTH = """
 import sys
 from mpsn.cli import main

@@ -28,7 +28,7 @@ CATALOG = {
         """Distinguish strongly regular graphs: exact SWL, untrained SIN, MLP-sum, GIN and others.
 
         Prints the fraction of the pairs of each family that are indistinguishable to a model,
-        beside the authors' code, and draws the paper's figure. Families that cannot be downloaded
+        beside the authors' code, and draws the paper's figure. Families that are not at hand
         are left out and reported.
 
         Example: mpsn reproduce sr --quick
@@ -75,7 +75,7 @@ CATALOG = {
         ngn and ppgn; swl-kernel, wl-kernel, walk-kernel, graphlet-kernel and propagation-kernel.
         Trains on ten folds, SIN and GIN in one pass on a GPU, and prints two accuracies: under the
         paper's protocol, which selects the epoch on the test folds, and under an honest one. SIN
-        and GIN have three seeds or --seeds, other models one. Data sets that cannot be downloaded
+        and GIN have three seeds or --seeds, other models one. Data sets that are not at hand
         are left out and reported. See also `mpsn reproduce fair`.
 
         Example: mpsn reproduce tu --dataset PROTEINS --model sin,gin --device cuda

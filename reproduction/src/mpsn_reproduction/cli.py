@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -42,6 +43,7 @@ Precision = Annotated[
     ),
 ]
 Data = Annotated[Path | None, typer.Option(help="Your folder of data sets. Defaults to MPSN_DATA.")]
+Download = Annotated[bool, typer.Option("--download", help="Download data sets that are missing.")]
 Jobs = Annotated[int, typer.Option(min=1, help="How many jobs run at a time, in processes.")]
 Engines = Annotated[
     Literal["local", "ray"],
@@ -78,12 +80,13 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
         address: Address = None,
         gpus: GPUs = None,
         data: Data = None,
+        download: Download = False,
         as_json: AsJson = False,
         **subset: str,
     ) -> None:
         from mpsn_reproduction import reproduce as run
 
-        with _resumable(out):
+        with _resumable(out, download):
             result = run(
                 name,
                 models=split(model),
@@ -101,7 +104,7 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
     options = dict(inspect.signature(command).parameters)
     del options["subset"]
     if not entry.reads_data:
-        del options["data"]
+        del options["data"], options["download"]
     if not entry.has_precision:
         del options["precision"]
     if entry.subset:
@@ -186,6 +189,7 @@ def tune_tu(
     address: Address = None,
     gpus: GPUs = None,
     data: Data = None,
+    download: Download = False,
     as_json: AsJson = False,
 ) -> None:
     """Search for settings of SIN or GIN on a TU data set, by validation inside its training data.
@@ -206,7 +210,7 @@ def tune_tu(
     except ValueError as error:
         raise MPSNError(f"Expected comma-separated numbers, got {epochs!r}.") from error
     base = replace(rows("tu", TUConfig, [row])[row], folds=folds)
-    with _resumable(out):
+    with _resumable(out, download):
         found = search(
             base,
             load(Grid, grid) if grid else Grid(),
@@ -259,8 +263,10 @@ def _engine(name: str, jobs: int, address: str | None, gpus: float | None) -> "E
 
 
 @contextmanager
-def _resumable(out: Path) -> Iterator[None]:
-    """Explain how to resume after an interruption."""
+def _resumable(out: Path, download: bool) -> Iterator[None]:
+    """Explain how to resume after an interruption; look up no host unless asked to download."""
+    before = os.environ.get("MPSN_OFFLINE", "")
+    os.environ["MPSN_OFFLINE"] = before if download else "1"
     try:
         yield
     except KeyboardInterrupt:
@@ -269,6 +275,8 @@ def _resumable(out: Path) -> Iterator[None]:
             "the same command again."
         )
         sys.exit(130)
+    finally:
+        os.environ["MPSN_OFFLINE"] = before
 
 
 def show_records(folder: Path, as_json: bool) -> None:

@@ -95,6 +95,8 @@ def check_writable(
 
 @contextmanager
 def _explained(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    if "\0" in str(path):
+        raise FileError(f"Expected a path to write {what} to, got {str(path)!r:.60}.")
     try:
         yield
     except OSError as error:

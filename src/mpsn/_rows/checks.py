@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mpsn._rows import cpu
+from mpsn._rows.device import check_holds
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
@@ -35,11 +36,14 @@ def as_tensor(value: object, what: str) -> Tensor:
         if isinstance(value, np.ndarray):  # in a form that torch accepts without a warning
             value = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("="))
             value = value if value.flags.writeable else value.copy()
-        return torch.as_tensor(value)
+        tensor = torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ComplexError(
             f"Expected {what} as a tensor of numbers, got {type(value).__name__}: {value!r:.60}."
         ) from error
+    if not isinstance(value, Tensor):
+        check_holds(tensor.device)
+    return tensor
 
 
 def as_index_table(table: object, width: int, what: str) -> Tensor:
@@ -223,6 +227,7 @@ def check_incidence(B: "Incidence", signed: bool = True) -> None:
         )
     if ptr is not None and (
         ptr.dim() != 1
+        or ptr.dtype != torch.int64
         or not len(ptr)
         or ptr[0] != 0
         or ptr[-1] != len(face)

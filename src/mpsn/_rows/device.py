@@ -5,6 +5,15 @@ import torch
 from mpsn.errors import MPSNError
 
 
+def check_holds(device: torch.device) -> None:
+    """Refuse the device meta, on which tensors hold no numbers."""
+    if device.type == "meta":
+        raise MPSNError(
+            "Expected a device that holds numbers, got meta; choose another, such as by "
+            "torch.set_default_device('cpu')."
+        )
+
+
 def pick_device(name: str | torch.device = "auto") -> torch.device:
     """Return a device that works; ``"auto"`` is the GPU if there is one, else the CPU."""
     if name == "auto":
@@ -18,4 +27,6 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
             f"Expected a device such as cpu or cuda, got {name!r}{reason}; use 'auto' for a GPU if "
             f"there is one."
         ) from error
+    for used in (device, torch.get_default_device()):
+        check_holds(used)
     return device

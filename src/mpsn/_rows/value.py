@@ -2,6 +2,12 @@
 
 from typing import Any, Self
 
+import torch
+
+# Of the pickles in files of torch.save: values are made again by functions that check, which
+# torch.load may call on any file.
+SAVED = torch.serialization.DEFAULT_PROTOCOL
+
 
 class Value:
     """Base class of immutable objects; methods return new ones."""

@@ -121,6 +121,13 @@ def main() -> None:
     """Run the command line; errors about input and output become one line and exit status 2."""
     warnings.showwarning = _show_warning
     warnings.simplefilter("default", LeftOut)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed: take its number, else a file would get it
+            setattr(
+                sys,
+                name,
+                os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"),
+            )
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what an ASCII terminal cannot show

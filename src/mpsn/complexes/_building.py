@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.checks import as_int
+from mpsn._rows.device import check_holds
 from mpsn._rows.memory import available_memory, check_vertices
 from mpsn._rows.rows import ranges, unique_rows
 from mpsn.errors import ComplexError, TooLargeError
@@ -45,6 +46,8 @@ def from_simplices(
         >>> SimplicialComplex.from_simplices([range(100)], max_dim=1)
         SimplicialComplex(dim=1, counts=(100, 4950))
     """
+    if not isinstance(simplices, Iterable):
+        raise ComplexError(f"Expected a list of simplices, got {simplices!r:.60}.")
     simplices = list(simplices)
     if num_vertices is None and _are_named(simplices):
         return named_complex(simplices, max_dim)
@@ -64,6 +67,7 @@ def from_simplices(
     tables = {size: _vertex_table(rows) for size, rows in given.items()}
     largest = max((int(rows.max()) for rows in tables.values()), default=-1)
     n = largest + 1 if num_vertices is None else as_int(num_vertices, "num_vertices")
+    check_holds(torch.get_default_device())
     check_vertices(n, torch.device("cpu"))
     if n <= largest:
         raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")

@@ -5,13 +5,14 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, cast, overload
+from typing import Any, Self, SupportsIndex, cast, overload
 
 import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
 from mpsn._rows.checks import INTEGERS, as_tensor, check_features
+from mpsn._rows.value import SAVED
 from mpsn.complexes._batching import collate, cut, cut_table, take
 from mpsn.complexes._mapped import map_union, write_union
 from mpsn.complexes._saving import load
@@ -71,11 +72,13 @@ class ComplexDataset(Sequence[C]):
         """Return what :class:`mpsn.DataLoader` makes a batch of: the batch itself."""
         return self.batch(index)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         """Pickle a dataset that was opened as its path, for the workers of a DataLoader."""
-        return (
-            (type(self), (self.union,)) if self._path is None else (type(self).open, (self._path,))
-        )
+        if protocol == SAVED:
+            return restored, (self.union,)
+        if self._path is None:
+            return type(self), (self.union,)
+        return type(self).open, (self._path,)
 
     def __eq__(self, other: object) -> bool:
         """Return whether all complexes agree, in order."""
@@ -183,6 +186,14 @@ class ComplexDataset(Sequence[C]):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a dataset written by :meth:`save`; its contents are validated."""
         return cls(cast(C, load(path)))
+
+
+def restored(union: C) -> ComplexDataset[C]:
+    """Return a dataset from a file of ``torch.save``: ``torch.load`` may call this on any."""
+    return ComplexDataset(union)
+
+
+torch.serialization.add_safe_globals([restored])
 
 
 def open_or_load(path: Path) -> ComplexDataset[Any]:

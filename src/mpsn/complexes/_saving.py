@@ -124,6 +124,14 @@ def to_parts(union: "Complex") -> dict[str, Tensor]:
     return {name: tensor for name, tensor in named.items() if tensor is not None}
 
 
+def restored(kind: str, parts: Mapping[str, Tensor], labels: Any) -> "Complex":
+    """Return a complex from a file of ``torch.save``: ``torch.load`` may call this on any."""
+    if not all(isinstance(part, Tensor) for part in parts.values()):
+        raise ComplexError("Expected the parts of a complex as tensors, got others.")
+    K: Complex = from_parts(parts, {"kind": kind})
+    return K if labels is None else K.replace(vertex_labels=labels)
+
+
 def as_tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
     """Return arrays from a file as tensors."""
     try:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ from mpsn._rows.checks import (
     check_same_device,
 )
 from mpsn._rows.memory import check_vertices
-from mpsn._rows.value import Value
+from mpsn._rows.value import SAVED, Value
 from mpsn.complexes import (
     _batching,
     _homology,
@@ -26,11 +26,14 @@ from mpsn.complexes import (
     _symmetries,
 )
 from mpsn.complexes._pytree import register
+from mpsn.complexes._saving import restored
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
     import networkx as nx
+
+torch.serialization.add_safe_globals([restored])
 
 FIELDS = ("_incidences", "_ptr", "_x", "_y", "_y_ptr")  # that hold tensors
 
@@ -347,6 +350,12 @@ class Complex(Value):
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Pickle, for ``torch.save`` such that ``torch.load`` checks it."""
+        if protocol != SAVED:
+            return super().__reduce_ex__(protocol)
+        return restored, (type(self).__name__, _saving.to_parts(self), self._labels)
 
     def _tensors(self) -> list[Tensor | None]:
         return [*self._ptr, *self.x[: len(self._counts)], self._y, self._y_ptr]

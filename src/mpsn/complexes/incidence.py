@@ -1,7 +1,7 @@
 """The incidence relation: which cells bound which, and with what sign."""
 
 import warnings
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, SupportsIndex
 
 import torch
 from torch import Tensor
@@ -9,6 +9,7 @@ from torch import Tensor
 from mpsn._rows.checks import check_incidence
 from mpsn._rows.rows import Rows
 from mpsn._rows.sums import per_row
+from mpsn._rows.value import SAVED
 from mpsn.complexes._pytree import register
 from mpsn.complexes._sums import Operator, incidence_sum, living, operator_of, remember, signs_of
 from mpsn.errors import ComplexError
@@ -83,9 +84,10 @@ class Incidence(Rows):
         remember(out, out.sign)
         return out
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without what is kept."""
-        return Incidence.unchecked, (self.face, self.count, self.width, self.ptr, self.sign)
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        """Pickle without what is kept, for ``torch.save`` such that ``torch.load`` checks it."""
+        make = restored if protocol == SAVED else Incidence.unchecked
+        return make, (self.face, self.count, self.width, self.ptr, self.sign)
 
     def with_sign(self, sign: Tensor | None) -> "Incidence":
         """Return the same incidence with other signs; what does not depend on signs is kept."""
@@ -329,6 +331,13 @@ class Incidence(Rows):
         return Incidence.unchecked(face, count, width or None, ptr, sign)
 
 
+def restored(
+    face: Tensor, count: int, width: int | None, ptr: Tensor | None, sign: Tensor | None
+) -> Incidence:
+    """Return an incidence from a file of ``torch.save``: ``torch.load`` may call this on any."""
+    return Incidence(face, count, width, ptr, sign)
+
+
 def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return a coalesced sparse COO matrix from entries sorted by row."""
     with warnings.catch_warnings():  # torch 2.11 warns even if check_invariants is given
@@ -338,4 +347,5 @@ def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
         )
 
 
+torch.serialization.add_safe_globals([restored])
 register(Incidence, ("item", "ptr", "sign"), ("count", "width"), ("_kept",))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mpsn._rows.checks import check_features
 from mpsn._rows.compiled import compiled
-from mpsn._rows.device import pick_device
+from mpsn._rows.device import check_holds, pick_device
 from mpsn._rows.memory import check_vertices
 from mpsn.complexes import Complex, Incidence, SimplicialComplex
 from mpsn.complexes.internal import as_incidences
@@ -56,6 +56,8 @@ def clean_graphs(
     run in both directions. Isolated vertices stay. The features of an edge are those of its first
     listing.
     """
+    if not (hasattr(graphs, "__iter__") or hasattr(graphs, "__getitem__")):
+        raise GraphError(f"Expected a list of graphs, got {graphs!r:.60}.")
     graphs = list(graphs)
     if directed:
         graphs = [g.to_directed() if isinstance(g, nx.Graph) else g for g in graphs]
@@ -71,9 +73,14 @@ def clean_graphs(
     if len(devices) > 1:
         raise GraphError(f"Expected all graphs on one device, got {sorted(map(str, devices))}.")
     where = pick_device(device) if device else next(iter(devices), torch.device("cpu"))
+    check_holds(where)
     check_vertices(sum(nodes), where)
     _check_data(read)
-    ends = lists[0] if len(lists) == 1 else torch.cat(lists or [torch.empty(2, 0)], dim=1)
+    ends = (
+        lists[0]
+        if len(lists) == 1
+        else torch.cat(lists or [torch.empty(2, 0, device=where)], dim=1)
+    )
     ends = ends.to(where, torch.int64)
     sizes, listed = [t.shape[1] for t in lists], any(g.edge_attr is not None for g in read)
     clean = _clean if where.type == "cpu" else _clean_on_gpu

@@ -31,12 +31,19 @@ def locate(
 ) -> Path:
     """Return the path of a data file, such as ``sr/sr261034.g6``; download it if it is missing.
 
+    With the environment variable ``MPSN_OFFLINE``, nothing is looked up or downloaded.
+
     Local copies are looked for in ``data``, which defaults to the environment variable
     ``MPSN_DATA``, and then in :func:`cache_folder`, which keeps downloads. A download is checked by
     its SHA-256, or by a function that raises on wrong content.
     """
     path = at_hand(name, data)
     if path is None:
+        if os.environ.get("MPSN_OFFLINE"):
+            raise MissingDataError(
+                f"Expected a data file at DIR/{name}, found none; let it be downloaded (on the "
+                f"command line --download, else unset MPSN_OFFLINE), or get {url} and {USE}."
+            )
         content = _download(name, url)
         found = hashlib.sha256(content).hexdigest()
         if callable(sha256):

@@ -42,7 +42,14 @@ from mpsn.estimators._summary import summary
 from mpsn.estimators._targets import Classes, Numbers, Targets, compare
 from mpsn.estimators._tasks import Weights, known
 from mpsn.estimators._threads import SerialBLAS, serially
-from mpsn.estimators._trainer import Member, Split, Trainer, check_settings, outputs
+from mpsn.estimators._trainer import (
+    Member,
+    Split,
+    Trainer,
+    as_targets,
+    check_settings,
+    outputs,
+)
 from mpsn.lifting import AnyLift
 from mpsn.nn.models import SIN
 from mpsn.training._config import build
@@ -138,7 +145,7 @@ class Simplicial(BaseEstimator):
         trainer = Trainer(self)
         check_many(graphs)
         graphs = graphs if isinstance(graphs, ComplexDataset) else list(graphs)
-        targets = targets_of(graphs) if y is None else np.asarray(y)
+        targets = targets_of(graphs) if y is None else as_targets(y)
         if len(targets) != len(graphs) or not len(graphs):
             raise GraphError(
                 f"Expected graphs and as many targets y, got {len(graphs)} graphs and "

@@ -12,6 +12,7 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError
+from mpsn.estimators._trainer import as_targets
 
 STEPS = 10  # in an epoch, if there are enough complexes
 
@@ -62,7 +63,7 @@ def targets_of_cells(y: Any, n: int, dim: int, cells: Any) -> NDArray[Any]:
                 )
             found[at] = y[cell]
         return found
-    rows = np.asarray(y.cpu() if isinstance(y, Tensor) else y)
+    rows = as_targets(y)
     if rows.dtype.kind == "U" and not isinstance(y, np.ndarray):  # NaN would be a word
         rows = np.array(y, dtype=object)
     if rows.ndim not in (1, 2) or len(rows) != n:

@@ -300,13 +300,30 @@ def check_finite(outputs: Tensor) -> None:
         )
 
 
+def as_targets(y: Any) -> NDArray[Any]:
+    """Return targets as an array: one, or a row of equally many, for each graph, cell, ..."""
+    try:
+        rows = np.asarray(y.detach().cpu().to_dense() if isinstance(y, Tensor) else y)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise MPSNError(
+            f"Expected targets y, one or a row of equally many for each, got {error!s:.200}."
+        ) from error
+    if rows.ndim == 0:
+        raise MPSNError(f"Expected a list of targets y, got one {type(y).__name__}; list them.")
+    if rows.dtype.kind in "Sc" or any(isinstance(label, bytes) for label in rows.flat[:1]):
+        raise MPSNError(
+            f"Expected targets y as real numbers or text, got {rows.flat[0]!r:.40}; convert them."
+        )
+    return rows
+
+
 def learn_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the classes among targets, sorted, and the number of each target's class."""
     try:
-        y = column_or_1d(y)
+        y = column_or_1d(as_targets(y))
         with np.errstate(invalid="ignore"):  # NaN, which is refused next
             check_classification_targets(y)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise MPSNError(
             f"Expected targets y that are classes, got {error!s:.200} For numbers, use a regressor."
         ) from error

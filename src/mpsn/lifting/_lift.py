@@ -155,7 +155,7 @@ AnyLift = Lift | str | Callable[[Any], Complex]
 
 def options_of(how: str) -> dict[str, inspect.Parameter]:
     """Return the options of a lift by name."""
-    if how not in LIFTS:
+    if not isinstance(how, str) or how not in LIFTS:
         raise GraphError(
             f"Expected a lift among {', '.join(LIFTS)}, got {how!r:.60}."
             f"{did_you_mean(str(how), LIFTS)}"

@@ -115,7 +115,7 @@ def _notes(records: list[Record]) -> list[str]:
     if absent:
         notes.append(
             f"Not run: {', '.join(absent)}. All families but the three that are constructed need "
-            "their graph6 files: --data DIR with DIR/sr/*.g6, or a network connection."
+            "their graph6 files: --data DIR with DIR/sr/*.g6, or --download."
         )
     return notes
 
