@@ -14,6 +14,7 @@ from mpsn.errors import UNREADABLE, FileError, MissingPackageError, TooLargeErro
 FACTOR = 20  # bytes of memory per byte of a file
 FREE = 1 << 28  # bytes of memory that any file may take
 MAX_PARSED = 1 << 28  # bytes of a file that is parsed in Python
+MAX_JSON = 1 << 26  # bytes, which become up to 60 times as many in memory
 PASSED = (FileError, TooLargeError, MissingPackageError)  # errors that name the file already
 
 

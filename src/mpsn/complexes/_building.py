@@ -119,7 +119,7 @@ def named_complex(
     rows = [list(simplex) for simplex in simplices]
     names: list[Any] = list(dict.fromkeys(name for row in rows for name in row))
     with suppress(TypeError):  # names of several types stay in their order
-        names.sort()
+        names = sorted(names)
     number = {name: i for i, name in enumerate(names)}
     K = from_simplices([[number[name] for name in row] for row in rows], len(names), max_dim)
     return K if names == list(range(len(names))) else K.replace(vertex_labels=names)

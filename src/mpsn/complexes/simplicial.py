@@ -1,5 +1,6 @@
 """Simplicial complexes, stored as dense face tables."""
 
+import os
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -135,6 +136,29 @@ class SimplicialComplex(Complex):
         return from_gudhi(tree)
 
     @staticmethod
+    def from_hif(
+        source: str | os.PathLike[str] | dict[str, Any], max_dim: int | None = None
+    ) -> "SimplicialComplex":
+        """Build from hyperedges in the Hypergraph Interchange Format, and all their faces.
+
+        Names of nodes become ``vertex_labels``. Directions, weights and attributes are left out,
+        with a warning :class:`mpsn.errors.LeftOut`.
+
+        Args:
+            source: A file ``.json`` or ``.json.gz``, or its content.
+            max_dim: Largest dimension to keep. Defaults to no bound.
+
+        Example:
+            >>> K = SimplicialComplex.from_simplices([["ann", "bob", "carl"], ["dora"]])
+            >>> _ = K.to_hif(tmp_path / "K.hif.json")
+            >>> SimplicialComplex.from_hif(tmp_path / "K.hif.json") == K
+            True
+        """
+        from mpsn.convert import from_hif
+
+        return from_hif(source, max_dim)
+
+    @staticmethod
     def from_toponetx(complex: Any) -> "SimplicialComplex":
         """Build from a TopoNetX ``SimplicialComplex``; names of vertices become ``vertex_labels``.
 
@@ -170,6 +194,18 @@ class SimplicialComplex(Complex):
         from mpsn.convert import to_gudhi
 
         return to_gudhi(self, filtration)
+
+    def to_hif(self, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+        """Return the complex in the Hypergraph Interchange Format, by the vertices' names.
+
+        Every simplex is listed. Names must be strings or integers.
+
+        Args:
+            path: A file to write it to, as JSON. Defaults to none.
+        """
+        from mpsn.convert import to_hif
+
+        return to_hif(self, path)
 
     def to_pyg(self) -> Any:
         """Return vertices and edges as PyG ``Data``, every edge in both directions."""

@@ -15,6 +15,7 @@ from mpsn.convert._bridges import (
     to_xgi,
 )
 from mpsn.convert._cleaning import CleanGraphs, clean_graphs, complex_of, from_graph
+from mpsn.convert._hif import from_hif, to_hif
 from mpsn.convert._reading import Graph, as_graph, find_ends
 
 __all__ = [
@@ -26,9 +27,11 @@ __all__ = [
     "find_ends",
     "from_graph",
     "from_gudhi",
+    "from_hif",
     "from_toponetx",
     "from_xgi",
     "to_gudhi",
+    "to_hif",
     "to_networkx",
     "to_pyg",
     "to_scipy",

@@ -15,14 +15,13 @@ from typing import IO, Any
 import numpy as np
 import torch
 
-from mpsn._files.limits import MAX_PARSED, Limit, open_file
+from mpsn._files.limits import MAX_JSON, MAX_PARSED, Limit, open_file
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.internal import named_complex
 from mpsn.datasets._edge_lists import INTEGER, _without_comments
 from mpsn.datasets._tables import is_gap, read_rows
 from mpsn.errors import ComplexError, FileError, LeftOut, MPSNError
 
-MAX_JSON = 1 << 26  # bytes, which become up to 60 times as many in memory
 Name = str | int
 
 
