@@ -12,7 +12,7 @@ import wl_twins
 from mpsn.testing import complexes, graphs
 from mpsn.wl._inputs import uniform
 from mpsn.wl._marks import refine_marked
-from mpsn.wl.relations import ADJACENCIES
+from mpsn.wl._relations import ADJACENCIES
 
 some_complexes = st.lists(complexes(7).filter(lambda K: K.num_nodes), min_size=1, max_size=3)
 some_cells = st.sampled_from(["simplicial", "cell", "cubical"]).flatmap(

@@ -8,7 +8,8 @@ import networkx as nx
 from mpsn.datasets import strongly_regular
 from mpsn.datasets._named import NAMED
 from mpsn.errors import TooLargeError
-from mpsn.wl._ladder import LADDER, TESTS
+from mpsn.wl import TESTS
+from mpsn.wl._ladder import LADDER
 
 
 def row(out, test):

@@ -111,7 +111,7 @@ def test_bad_masks_and_options():
 
 
 def test_too_large_is_refused():
-    with pytest.raises(TooLargeError, match=r"shape \(100, 100\), whose 40401 cells need"):
+    with pytest.raises(TooLargeError, match=r"shape \(100, 100\) with 40401 cells, which need"):
         cubical_complex(torch.zeros(100, 100), max_bytes=100_000)
     with pytest.raises(TooLargeError):  # 3^60 cells
         cubical_complex(np.zeros((1,) * 60))

@@ -182,6 +182,7 @@ def test_progress_is_shown_on_long_work_only(monkeypatch, capsys):
     clique_complex(nx.complete_graph(5))
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(_shared, "DELAY", 0.0)
+    monkeypatch.setattr(clique, "CHUNK", 4)
     clique_complex(nx.complete_graph(5))
     assert "Lifting to dimension 2" in capsys.readouterr().err
 

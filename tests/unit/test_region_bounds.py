@@ -62,14 +62,14 @@ def test_bounds_of_numpy_sizes_are_exact():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: bounds.dense(2.0, 3), r"an integer inputs >= 0, got 2\.0"),
-        (lambda: bounds.gnn(3, "1", 3), r"an integer inputs\[0\] >= 0, got '1'"),
-        (lambda: bounds.scnn((3, 1.5), 1, 3), r"an integer counts\[1\] >= 0, got 1\.5"),
+        (lambda: bounds.dense(2.0, 3), r"inputs as an integer, got 2\.0"),
+        (lambda: bounds.gnn(3, "1", 3), r"inputs\[0\] as an integer, got '1'"),
+        (lambda: bounds.scnn((3, 1.5), 1, 3), r"counts\[1\] as an integer, got 1\.5"),
         (lambda: bounds.scnn(3, 1, 3), r"integers counts >= 0, got 3"),
         (lambda: bounds.scnn((3, 3), 1.5, 3), r"integers inputs >= 0, got 1\.5"),
-        (lambda: bounds.mpsn_upper((3,), 1, None), r"an integer outputs >= 0, got None"),
-        (lambda: bounds.mpsn_trivial((3,), 1, 2.0), r"an integer outputs >= 0, got 2\.0"),
-        (lambda: bounds.mpsn_lower([np.eye(2)], [np.eye(2)], 1, 3.0), r"an integer outputs"),
+        (lambda: bounds.mpsn_upper((3,), 1, None), r"outputs as an integer, got None"),
+        (lambda: bounds.mpsn_trivial((3,), 1, 2.0), r"outputs as an integer, got 2\.0"),
+        (lambda: bounds.mpsn_lower([np.eye(2)], [np.eye(2)], 1, 3.0), r"outputs as an integer"),
     ],
 )
 def test_sizes_that_are_no_integers(call, message):

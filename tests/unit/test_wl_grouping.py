@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpsn.wl._grouping import Multisets, group, segments_cpu
+from mpsn.wl._grouping import group, multisets_of, segments_cpu
 
 receivers = st.lists(
     st.tuples(
@@ -26,7 +26,7 @@ def tensors(rows):
     for part in (1, 2):
         sizes = torch.tensor([0, *(len(row[part]) for row in rows)])
         codes = torch.tensor([code for row in rows for code in row[part]], dtype=torch.int64)
-        multisets.append(Multisets(sizes.cumsum(0), codes))
+        multisets.append(multisets_of(codes, sizes.cumsum(0)))
     return own, multisets
 
 

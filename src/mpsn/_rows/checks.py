@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -44,6 +44,14 @@ def as_tensor(value: object, what: str) -> Tensor:
     if not isinstance(value, Tensor):
         check_holds(tensor.device)
     return tensor
+
+
+def as_array(values: Any) -> Any:
+    """Return a tensor as a numpy array, floats in double precision; anything else as it is."""
+    if not isinstance(values, Tensor):
+        return values
+    dense = values.detach().to_dense().cpu()
+    return (dense.double() if dense.is_floating_point() else dense).numpy()
 
 
 def as_index_table(table: object, width: int, what: str) -> Tensor:

@@ -74,6 +74,15 @@ def free_in(folder: Path, version: int) -> int:
     return int((folder / limit).read_text()) - used
 
 
+def check_room(need: int, limit: int, what: str, got: str, remedy: str) -> None:
+    """Raise if a result would need more than ``limit`` bytes."""
+    if need > limit:
+        raise TooLargeError(
+            f"Expected {what} of at most {limit / 2**30:.3g} GiB, got {got}, which need "
+            f"{need / 2**30:.3g} GiB; {remedy}."
+        )
+
+
 def check_vertices(n: int, device: torch.device) -> None:
     """Raise if tables for ``n`` vertices would not fit into memory, before allocating them."""
     if 32 * n <= SMALL:

@@ -112,8 +112,7 @@ def distinguish(
     Example: mpsn distinguish rook4x4 shrikhande
     """
     from mpsn._files.io import check_writable
-    from mpsn.wl import compare
-    from mpsn.wl._ladder import TRUTHS, VERDICTS, check_tests
+    from mpsn.wl import check_tests, compare
 
     if plot:
         check_writable(plot, what="a picture")
@@ -144,11 +143,11 @@ def distinguish(
         values |= {"isomorphic": result.isomorphic, "figure": str(plot) if plot else None}
         print(json.dumps(values))
     else:
-        rows = [(v.test, VERDICTS[v.distinguished], v.round, v.dim) for v in result]
+        rows = [(v.test, v.outcome, v.round, v.dim) for v in result]
         notes = [f"{v.test}: {v.note}" for v in result if v.note]
         title = f"{Path(a).name} and {Path(b).name}"
         columns = ("test", "verdict", "round", "dimension")
-        print_table(title, columns, rows, [*notes, f"truth: {TRUTHS[result.isomorphic]}"])
+        print_table(title, columns, rows, [*notes, f"truth: {result.truth}"])
     if plot:
         _plot(pair, [a, b], max_dim, plot, as_json)
 
@@ -186,8 +185,7 @@ def _print_classes(
     max_ring: int,
     as_json: bool,
 ) -> None:
-    from mpsn.wl import equivalence_classes
-    from mpsn.wl._ladder import TRUTHS, VERDICTS, Classes
+    from mpsn.wl import Classes, equivalence_classes
 
     rows: list[dict[str, Any]] = []
     for test in tests:
@@ -203,14 +201,14 @@ def _print_classes(
     cells: list[tuple[object, ...]] = []
     for row in rows:
         if row["note"]:
-            cells.append((row["test"], VERDICTS[None], None, None))
+            cells.append((row["test"], "not run", None, None))
             continue
         large = sorted((c for c in row["classes"] if len(c) > 1), key=len, reverse=True)
         text = "; ".join(" ".join(map(str, members)) for members in large)
         short = shorten(text, 60, placeholder=" ...")
         cells.append((row["test"], len(row["classes"]), row["pairs"], short))
     notes = [f"{row['test']}: {row['note']}" for row in rows if row["note"]]
-    kinds = TRUTHS[None] if truth is None else f"{len(truth)} classes up to isomorphism"
+    kinds = "too large to check" if truth is None else f"{len(truth)} classes up to isomorphism"
     columns = ("test", "classes", "indistinguishable pairs", "largest classes")
     title = f"{Path(file).name}: {len(graphs)} graphs"
     print_table(title, columns, cells, [*notes, f"truth: {kinds}"])

@@ -45,17 +45,17 @@ def count(
     for s in range(start, stop):
         a, a_end = ptr[faces[s, k]] if ordered else s + 1, ptr[faces[s, k] + 1]
         b, b_end = ptr[faces[s, 0]], ptr[faces[s, 0] + 1]
-        found = 0
+        children = 0
         while a < a_end and b < b_end:
             if last[a] < last[b]:
                 a = _seek(last, a, a_end, last[b])
             elif last[b] < last[a]:
                 b = _seek(last, b, b_end, last[a])
             else:
-                found += 1
+                children += 1
                 a += 1
                 b += 1
-        out[s] = found
+        out[s] = children
 
 
 @compiled

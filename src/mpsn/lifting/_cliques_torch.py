@@ -1,12 +1,10 @@
 """Extend cliques by one vertex, in plain torch, for the GPU."""
 
-from functools import lru_cache
-
 import torch
 from torch import Tensor
 
 from mpsn._rows.rows import ranges
-from mpsn.lifting._shared import Budget, Progress, cut
+from mpsn.lifting._shared import Budget, cut, track
 
 CANDIDATE_BYTES = 64  # peak memory of the join, per candidate
 
@@ -37,36 +35,28 @@ def extend(
     start = torch.where(scans_siblings, sibling, ptr[front])
     searched = torch.where(scans_siblings, front, parent)
     keys = parent * n + last  # ascending
-    chunks = list(cut(size.cumsum(0), budget.room(CANDIDATE_BYTES)))
-
-    @lru_cache(maxsize=1)  # most often one chunk, which is then joined once
-    def join(begin: int, stop: int, total: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the children of a chunk: their cliques, later siblings, and first faces."""
-        owner, candidate = ranges(start[begin:stop], size[begin:stop], total)
-        owner += begin
-        key = searched[owner] * n + last[candidate]
+    joins, count = [], 0
+    for begin, stop, total in track(list(cut(size.cumsum(0), budget.room(CANDIDATE_BYTES))), width):
+        clique, candidate = ranges(start[begin:stop], size[begin:stop], total)
+        clique += begin
+        key = searched[clique] * n + last[candidate]
         match = torch.searchsorted(keys, key).clamp_(max=m - 1)
         hit = (keys[match] == key).nonzero().squeeze(1)
-        owner, candidate, match = owner[hit], candidate[hit], match[hit]
-        direct = scans_siblings[owner]
+        clique, candidate, match = clique[hit], candidate[hit], match[hit]
+        direct = scans_siblings[clique]
         pair = torch.where(direct, candidate, match), torch.where(direct, match, candidate)
-        return owner, *pair
-
-    with Progress(2 * m, width) as bar:
-        counts = []
-        for chunk in chunks:
-            counts.append(len(join(*chunk)[0]))
-            bar.update(chunk[1] - chunk[0])
-        budget.check(sum(counts), 8 * sum(counts) * (width + 2))
-        out = torch.empty((sum(counts), width + 1), dtype=torch.int64, device=device)
-        out_last = torch.empty(sum(counts), dtype=torch.int64, device=device)
-        parts = torch.split(out, counts), torch.split(out_last, counts)
-        for chunk, rows, w in zip(chunks, *parts, strict=True):
-            clique, sibling, first = join(*chunk)
-            w[:] = last[sibling]
-            rows[:, 0], rows[:, -2], rows[:, -1] = first, sibling, clique
-            for i in range(1, width - 1):
-                rows[:, i] = torch.searchsorted(keys, faces[clique, i] * n + w)
-            bar.update(chunk[1] - chunk[0])
+        joins.append((clique, *pair))
+        count += len(clique)
+        budget.check(count, 8 * count * (width + 2))
+    out = torch.empty((count, width + 1), dtype=torch.int64, device=device)
+    out_last = torch.empty(count, dtype=torch.int64, device=device)
+    row = 0
+    for clique, sibling, first in joins:
+        rows, w = out[row : row + len(clique)], last[sibling]
+        out_last[row : row + len(clique)] = w
+        rows[:, 0], rows[:, -2], rows[:, -1] = first, sibling, clique
+        for i in range(1, width - 1):
+            rows[:, i] = torch.searchsorted(keys, faces[clique, i] * n + w)
+        row += len(clique)
     parents = torch.arange(m + 1, device=device)
     return out, out_last, torch.searchsorted(out[:, -1].contiguous(), parents)

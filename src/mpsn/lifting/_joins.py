@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mpsn._rows.rows import Rows, grouped
 from mpsn.complexes import Incidence
-from mpsn.lifting._shared import Budget, Progress, cut
+from mpsn.lifting._shared import Budget, cut, track
 
 CANDIDATE_BYTES = 32  # peak memory of a join, per vertex of a candidate
 
@@ -104,10 +104,8 @@ def listed(
         remedy: What makes the result smaller, beside a lower dimension.
     """
     parts, cells, need = [], 0, 0
-    with Progress(None, len(budget.counts)) as bar:
-        for rows in chunks:
-            parts.append(rows)
-            cells, need = cells + len(rows), need + cost(rows.shape[1]) * len(rows)
-            budget.check(cells, need, remedy)
-            bar.update(len(rows))
+    for rows in track(chunks, len(budget.counts)):
+        parts.append(rows)
+        cells, need = cells + len(rows), need + cost(rows.shape[1]) * len(rows)
+        budget.check(cells, need, remedy)
     return parts

@@ -34,12 +34,10 @@ class Points(NamedTuple):
 
 def as_points(points: object, device: Device = None) -> Points:
     """Read points (n, d) as an array of any kind, or PyG ``Data`` with ``pos``."""
-    given: Any = points
-    is_data = is_pyg(points, "Data")
-    known, y = (given.x, given.y) if is_data else (None, None)
-    if is_data and given.pos is None:
+    data: Any = points if is_pyg(points, "Data") else None
+    if data is not None and data.pos is None:
         raise ComplexError("Expected PyG Data with positions pos, got none; set data.pos.")
-    position = as_tensor(given.pos if is_data else given, "points")
+    position = as_tensor(points if data is None else data.pos, "points")
     if position.dim() != 2 or position.is_complex() or position.shape[1] < 1:
         raise ComplexError(
             f"Expected points of shape (n, d), one row of d >= 1 coordinates per point, got "
@@ -54,13 +52,11 @@ def as_points(points: object, device: Device = None) -> Points:
             f"Expected coordinates up to {MOST:g}, whose distances are finite, got "
             f"{float(position.abs().max()):g}; scale the points."
         )
-    x = position
-    if known is not None:
-        known = known[:, None] if known.dim() == 1 else known
-        x = torch.cat([position, known.to(position)], dim=1)
-    if y is not None:
-        y = as_tensor(y, "y").to(position.device)
-    return Points(position, x, y)
+    x, y = (None, None) if data is None else (data.x, data.y)
+    if x is not None:
+        x = torch.cat([position, (x[:, None] if x.dim() == 1 else x).to(position)], dim=1)
+    y = None if y is None else as_tensor(y, "y").to(position.device)
+    return Points(position, position if x is None else x, y)
 
 
 def check_radius(radius: object) -> None:
@@ -113,9 +109,9 @@ def by_grid(position: Tensor, radius: float, budget: Budget) -> Tensor:
     of the points, so pairs are in the same or in neighboring cells. The neighbors along the last
     axis are consecutive.
     """
-    n, found, count = len(position), [position.new_zeros((0, 2), dtype=torch.int64)], 0
+    n, parts, count = len(position), [position.new_zeros((0, 2), dtype=torch.int64)], 0
     if n < 2:
-        return found[0]
+        return parts[0]
     low, high = position.double().aminmax(dim=0)
     axes = (high - low).topk(min(3, position.shape[1])).indices
     low, extent = low[axes], (high - low)[axes]
@@ -125,21 +121,21 @@ def by_grid(position: Tensor, radius: float, budget: Budget) -> Tensor:
     stride = shape.flip(0).cumprod(0).flip(0).roll(-1)
     stride[-1] = 1
     keys, order = (cell * stride).sum(1).sort()
-    here = torch.arange(n, device=position.device)
+    own = torch.arange(n, device=position.device)
     for step in product((-1, 0, 1), repeat=len(axes) - 1):
         if step < (0,) * len(step):  # pairs are found from their first cell
             continue
-        at = keys + sum(a * s for a, s in zip(step, stride[:-1], strict=True))
-        start = torch.searchsorted(keys, at - 1) if any(step) else here + 1
-        size = torch.searchsorted(keys, at + 1, right=True) - start
+        middle = keys + sum(a * s for a, s in zip(step, stride[:-1], strict=True))
+        start = torch.searchsorted(keys, middle - 1) if any(step) else own + 1
+        size = torch.searchsorted(keys, middle + 1, right=True) - start
         for first, stop, total in cut(size.cumsum(0), budget.room(PAIR_BYTES)):
             owner, other = ranges(start[first:stop], size[first:stop], total)
             pairs = order[torch.stack([owner + first, other], dim=1)]
             pairs = closer(position, pairs, radius)
             count += len(pairs)
             budget.check(count, EDGE_BYTES * count)
-            found.append(pairs)
-    return torch.cat(found)
+            parts.append(pairs)
+    return torch.cat(parts)
 
 
 def nearest(position: Tensor, k: int, budget: Budget) -> Tensor:
@@ -149,21 +145,16 @@ def nearest(position: Tensor, k: int, budget: Budget) -> Tensor:
     budget.check(n * k, EDGE_BYTES * n * k)
     if n < 2:
         return torch.zeros((0, 2), dtype=torch.int64, device=position.device)
+    cloud = position.double()
     if position.is_cpu:
-        _, found = cKDTree(position.double().numpy()).query(position.double().numpy(), k + 1)
-        near = torch.from_numpy(np.asarray(found, np.int64))
+        _, index = cKDTree(cloud.numpy()).query(cloud.numpy(), k + 1)
+        near = torch.from_numpy(np.asarray(index, np.int64))
     else:
-        rows = max(1, budget.room(16) // n)
-        where = position.double()
-        near = torch.cat(
-            [
-                torch.cdist(part, where, compute_mode="donot_use_mm_for_euclid_dist")
-                .topk(k + 1, largest=False)
-                .indices
-                for part in torch.split(where, rows)
-            ]
-        )
-    here = torch.arange(n, device=position.device)[:, None]
-    other = near != here  # all of them where k + 1 others are at the same place
+        how = "donot_use_mm_for_euclid_dist"
+        parts = torch.split(cloud, max(1, budget.room(16) // n))
+        distances = (torch.cdist(part, cloud, compute_mode=how) for part in parts)
+        near = torch.cat([d.topk(k + 1, largest=False).indices for d in distances])
+    own = torch.arange(n, device=position.device)[:, None]
+    other = near != own  # all of them where k + 1 others are at the same place
     other[:, -1] &= ~other.all(dim=1)
-    return torch.stack([here.expand_as(near)[other], near[other]], dim=1)
+    return torch.stack([own.expand_as(near)[other], near[other]], dim=1)

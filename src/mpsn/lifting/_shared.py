@@ -1,26 +1,26 @@
 """What all lifts share: limits on memory, checks of arguments, progress bars."""
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, Literal, Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from mpsn._rows.memory import SMALL, available_memory
+from mpsn._rows.memory import SMALL, available_memory, check_room
 from mpsn.complexes.complex import Complex
-from mpsn.errors import GraphError, TooLargeError
+from mpsn.errors import GraphError
 from mpsn.lifting.features import lift_features
 
 Features = Literal["sum", "mean"] | None
 Device = torch.device | str | None
 C = TypeVar("C", bound=Complex)
+T = TypeVar("T")
 DELAY = 3.0  # seconds before a progress bar appears
-CHUNK = 1 << 20  # cliques between updates of the progress bar; least number of candidates
+CHUNK = 1 << 20  # cliques to extend at a time; least number of candidates to work on at once
 
 
 def check_size(value: object, what: str, least: int, none: str | None = None) -> None:
@@ -65,41 +65,21 @@ class Budget:
     def check(self, rows: int, size: int, remedy: str = "") -> None:
         """Refuse ``rows`` cells of the next dimension that would need ``size`` bytes."""
         need = self.used + size
-        if (need > SMALL or self.max_bytes is not None) and need > self.limit:
-            dim = len(self.counts)
-            raise TooLargeError(
-                f"Expected a complex of at most {self.limit / 2**30:.3g} GiB, got counts "
-                f"{(*self.counts, rows)} up to dimension {dim}, which need {need / 2**30:.3g} GiB; "
-                f"use {remedy}max_dim={dim - 1}, or raise max_bytes."
-            )
+        if need > SMALL or self.max_bytes is not None:
+            got = f"counts {(*self.counts, rows)} up to dimension {len(self.counts)}"
+            remedy = f"use {remedy}max_dim={len(self.counts) - 1}, or raise max_bytes"
+            check_room(need, self.limit, "a complex", got, remedy)
 
     def room(self, size: int) -> int:
         """Return the number of candidates of ``size`` bytes to work on at once."""
         return max(CHUNK, (self.limit - self.used) // (4 * size))
 
 
-class Progress:
-    """A progress bar that appears on long work; made only then, for it costs as much as a lift."""
-
-    def __init__(self, total: int | None, dim: int) -> None:
-        self.total, self.label, self.done = total, f"Lifting to dimension {dim}", 0
-        self.bar: tqdm[Any] | None = None
-        self.start = time.monotonic() + DELAY
-
-    def update(self, done: int) -> None:
-        """Count what was done since the last update."""
-        self.done += done
-        if self.bar is None and time.monotonic() >= self.start:
-            self.bar = tqdm(total=self.total, desc=self.label, leave=False)
-        if self.bar is not None:
-            self.bar.update(self.done - self.bar.n)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
+def track(parts: Iterable[T], dim: int) -> Iterable[T]:
+    """Return the parts of a work, with a progress bar if there are several and they take long."""
+    if isinstance(parts, Sequence) and len(parts) < 2:
+        return parts  # to make a bar costs as much as a small lift
+    return tqdm(parts, f"Lifting to dimension {dim}", delay=DELAY, leave=False)
 
 
 def cut(ends: Tensor, room: int) -> Iterator[tuple[int, int, int]]:

@@ -16,8 +16,8 @@ from mpsn.lifting._shared import (
     Budget,
     Device,
     Features,
-    Progress,
     check_size,
+    track,
     with_features,
 )
 
@@ -109,17 +109,13 @@ def _extend(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the face table, the last vertices and the offsets of the children of cliques."""
     arrays, (m, width) = (faces.numpy(), last.numpy(), ptr.numpy(), ordered), faces.shape
-    chunks = [(start, min(m, start + CHUNK)) for start in range(0, m, CHUNK)]
-    with Progress(2 * m, width) as bar:
-        children = np.zeros(m + 1, np.int64)
-        for start, stop in chunks:
-            cliques_cpu.count(*arrays, start, stop, children[1:])
-            bar.update(stop - start)
-        np.cumsum(children, out=children)
-        total = int(children[-1])
-        budget.check(total, 8 * total * (width + 2))
-        out, out_last, row = np.empty((total, width + 1), np.int64), np.empty(total, np.int64), 0
-        for start, stop in chunks:
-            row = cliques_cpu.fill(*arrays, start, stop, row, out, out_last)
-            bar.update(stop - start)
+    starts, children = range(0, m, CHUNK), np.zeros(m + 1, np.int64)
+    for start in track(starts, width):
+        cliques_cpu.count(*arrays, start, min(m, start + CHUNK), children[1:])
+    np.cumsum(children, out=children)
+    total = int(children[-1])
+    budget.check(total, 8 * total * (width + 2))
+    out, out_last, row = np.empty((total, width + 1), np.int64), np.empty(total, np.int64), 0
+    for start in track(starts, width):
+        row = cliques_cpu.fill(*arrays, start, min(m, start + CHUNK), row, out, out_last)
     return torch.from_numpy(out), torch.from_numpy(out_last), torch.from_numpy(children)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
-import torch.nn.functional as nnf
 from torch import Tensor
 
+from mpsn._rows.rows import unique_rows
 from mpsn.complexes import ComplexDataset, CubicalComplex, Incidence
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import clean_graphs, complex_of
@@ -105,9 +105,9 @@ def _extend(cubes: Tensor, around: Neighbors, budget: Budget) -> Tensor:
 
     size = 8 * (2 * k + 2 * half)  # of the faces and the vertices of a cube
     chunks = grow(cubes, around, judge, budget, column)
-    found = torch.cat([cubes.new_zeros(0, 2 * half), *listed(chunks, budget, lambda _: size)])
-    budget.spend(len(found), len(found) * size)
-    return found
+    larger = torch.cat([cubes.new_zeros(0, 2 * half), *listed(chunks, budget, lambda _: size)])
+    budget.spend(len(larger), len(larger) * size)
+    return larger
 
 
 def _incidence(cubes: Tensor, below: Tensor, n: int) -> Incidence:
@@ -120,7 +120,7 @@ def _incidence(cubes: Tensor, below: Tensor, n: int) -> Incidence:
         front = axis % 2 == second  # front, back, back, front, ...: signs alternate on a grid
         on = (corners >> axis & 1) == int(front)
         rows, sign = _canonical(cubes[:, on])
-        faces.append(_search(below, rows, n))
+        faces.append(unique_rows(torch.cat([below, rows]), n)[1][len(below) :])
         signs.append(sign if second == 0 else -sign)
     face = torch.stack(faces, dim=1).reshape(-1)
     sign = torch.stack(signs, dim=1).reshape(-1).to(torch.int8)
@@ -138,14 +138,3 @@ def _canonical(rows: Tensor) -> tuple[Tensor, Tensor]:
     inversions = (axes[:, :, None] > axes[:, None, :]).triu(1).sum(dim=(1, 2))
     order = ((corners[:, None] >> bits & 1) << axes[:, None, :]).sum(dim=2)
     return rows.gather(1, order), 1 - 2 * ((flips + inversions) % 2)
-
-
-def _search(table: Tensor, rows: Tensor, n: int) -> Tensor:
-    """Return the positions of rows in a table of distinct rows in lexicographic order."""
-    group, wanted = table.new_zeros(len(table)), rows.new_zeros(len(rows))
-    for column in range(table.shape[1]):
-        keys = group * n + table[:, column]
-        place = torch.searchsorted(keys, wanted * n + rows[:, column])
-        group = nnf.pad((keys[1:] != keys[:-1]).cumsum(0), (1, 0))
-        wanted = group[place]
-    return place

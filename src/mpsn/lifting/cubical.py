@@ -9,10 +9,10 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn._rows.checks import as_tensor
-from mpsn._rows.memory import available_memory
+from mpsn._rows.memory import available_memory, check_room
 from mpsn.complexes import CubicalComplex
 from mpsn.complexes.complex import as_incidences
-from mpsn.errors import ComplexError, TooLargeError
+from mpsn.errors import ComplexError
 
 Axes = tuple[int, ...]  # along which a cell extends
 
@@ -54,10 +54,10 @@ def cubical_complex(
     if pixels not in ("cells", "vertices"):
         raise ComplexError(f"Expected pixels='cells' or 'vertices', got {pixels!r:.40}.")
     top = pixels == "cells"
-    given = as_tensor(array, "the array")
-    grid = [size + top for size in given.shape]  # of the vertices
-    _check_memory(grid, given, max_bytes)
-    values = _values(given)
+    values = as_tensor(array, "the array")
+    grid = [size + top for size in values.shape]  # of the vertices
+    _check_memory(grid, values, max_bytes)
+    values = _values(values)
     keep = _mask(mask, values)
     axes = tuple(axis for axis, size in enumerate(grid) if size > 1)
     kinds = [list(combinations(axes, k)) for k in range(len(axes) + 1)]
@@ -123,10 +123,10 @@ def _values(values: Tensor) -> Tensor:
         values = values.to(torch.get_default_dtype())
     bad = ~values.isfinite()
     if bool(bad.any()):
-        at = bad.nonzero()[0].tolist()
+        entry = bad.nonzero()[0].tolist()
         raise ComplexError(
-            f"Expected finite values, got {values[tuple(at)].item()} at {at}; fill such entries, "
-            f"and leave them out with mask."
+            f"Expected finite values, got {values[tuple(entry)].item()} at {entry}; fill such "
+            f"entries, and leave them out with mask."
         )
     return values
 
@@ -148,9 +148,5 @@ def _check_memory(grid: list[int], values: Tensor, max_bytes: int | None) -> Non
     entries = sum(2 * (n - 1) * cells // (2 * n - 1) for n in grid)
     need = 8 * entries + (8 + values.element_size()) * cells
     limit = available_memory(values.device) if max_bytes is None else max_bytes
-    if need > limit:
-        raise TooLargeError(
-            f"Expected a complex of at most {limit / 2**30:.3g} GiB, got an array of shape "
-            f"{tuple(values.shape)}, whose {cells} cells need {need / 2**30:.3g} GiB; crop it, or "
-            f"raise max_bytes."
-        )
+    got = f"an array of shape {tuple(values.shape)} with {cells} cells"
+    check_room(need, limit, "a complex", got, "crop it, or raise max_bytes")

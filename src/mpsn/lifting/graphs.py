@@ -103,15 +103,15 @@ def path_complex(
     check_size(length, "length", 1)
     check_size(max_dim, "max_dim", 0, "the length of the paths")
     clean = _clean(graph, device)
-    n, where = clean.num_nodes, clean.edges.device
-    budget = Budget(max_bytes, where, [n])
+    n, device = clean.num_nodes, clean.edges.device
+    budget = Budget(max_bytes, device, [n])
     around = Neighbors(clean.edges, n)
 
     def judge(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         simple = (rows[:, :-1] != rows[:, -1:]).all(dim=1)
         return simple & (rows.shape[1] <= length), simple & (rows[:, 0] < rows[:, -1])
 
-    starts = torch.arange(n, device=where)[:, None]
+    starts = torch.arange(n, device=device)[:, None]
     chunks = grow(starts, around, judge, budget)
     tables: dict[int, list[torch.Tensor]] = {}
     for rows in listed(chunks, budget, lambda width: 8 * width, "a smaller length, "):
@@ -165,8 +165,6 @@ def _clean(graph: object, device: Device) -> CleanGraphs:
 
 
 def _dressed(K: SimplicialComplex, clean: CleanGraphs) -> SimplicialComplex:
-    """Move a complex to the device of a graph, with the features, labels and names of that."""
-    K, where = K.to(clean.edges.device), clean.edges.device
-    x, y = (None if t is None else t.to(where) for t in (clean.graphs[0].x, clean.graphs[0].y))
-    names = clean.graphs[0].labels
-    return K.replace(x=None if x is None else [x], y=y, vertex_labels=names)
+    """Return a complex on the device of a graph, with the features, labels and names of that."""
+    K = K.to(clean.edges.device)
+    return complex_of(SimplicialComplex, clean, [K.incidence(k) for k in range(1, K.dim + 1)])

@@ -58,8 +58,8 @@ def mesh_complex(
         (SimplicialComplex(dim=2, counts=(3, 3, 1), features=(2, 1, 1)), tensor([[3., 4., 5.]]),
          tensor([[6.]]))
     """
-    given, cells = _read(mesh)
-    position, x, y = as_points(given, device)
+    points, cells = _read(mesh)
+    position, x, y = as_points(points, device)
     table = as_tensor(cells, "the cells of a mesh").cpu()
     if table.dim() != 2 or table.shape[1] not in (3, 4) or table.dtype not in INTEGERS:
         raise ComplexError(
@@ -123,8 +123,8 @@ def _file(path: Path) -> tuple[Any, Any]:
     if not path.is_file():
         raise FileError(f"Expected a mesh at {path}, found no file.")
     try:
-        found = trimesh.load_mesh(path, process=False)
-        position, cells = np.asarray(found.vertices, np.float64), np.asarray(found.faces)
+        mesh = trimesh.load_mesh(path, process=False)
+        position, cells = np.asarray(mesh.vertices, np.float64), np.asarray(mesh.faces)
         if path.suffix.lower() in MERGED and len(cells):
             position, which = np.unique(position, axis=0, return_inverse=True)
             cells = which.reshape(-1)[cells]
@@ -155,16 +155,15 @@ def _warn(K: SimplicialComplex, rows: Tensor, flat: Tensor) -> None:
     }
     if any(wrong.values()):
         wrong[f"{side} on the boundary"] = int((around == 1).sum())
-        listed = "; ".join(f"{what}: {many:,}" for what, many in wrong.items() if many)
+        listed = "; ".join(f"{what}: {count:,}" for what, count in wrong.items() if count)
         warn(f"Defects of the mesh: {listed}.", MeshWarning)
 
 
 def _pinched(K: SimplicialComplex) -> int:
     """Return the number of vertices whose triangles are not connected through common edges."""
-    table, triangles = K.faces(2).cpu(), K.simplices(2).cpu().reshape(-1)
-    order = table.reshape(-1).argsort(stable=True)
-    edge, triangle, column = table.reshape(-1)[order], order // 3, order % 3
-    same = edge[1:] == edge[:-1]
+    table, triangles = K.faces(2).cpu().reshape(-1), K.simplices(2).cpu().reshape(-1)
+    order = table.argsort(stable=True)
+    triangle, column, same = order // 3, order % 3, table[order].diff() == 0
     low = 3 * triangle + (column == 0)  # the corner at an edge's smaller vertex
     high = 3 * triangle + 2 - (column == 2).long()
     ends = [torch.cat([low[side][same], high[side][same]]) for side in (slice(1, None), slice(-1))]

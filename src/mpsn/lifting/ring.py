@@ -20,13 +20,13 @@ from mpsn.lifting._shared import (
     Budget,
     Device,
     Features,
-    Progress,
     check_size,
+    track,
     with_features,
 )
 from mpsn.lifting.clique import cliques
 
-ROOTS = 1 << 12  # vertices between updates of the progress bar
+ROOTS = 1 << 12  # vertices to search from at a time
 REMEDY = "a smaller max_ring, "
 
 
@@ -123,17 +123,16 @@ def _find(clean: CleanGraphs, longest: int, budget: Budget) -> Incidence:
     rings_cpu.prune(ptr, neighbor, degree, large[0])
     size = min(CHUNK, 64 * len(clean.edges))
     out: list[Any] = [np.empty(size, kind) for kind in (np.int64, np.int8, np.int64)]
-    root = rings = entries = 0
-    with Progress(n, 2) as bar:
-        while root < n:
-            stop = min(n, root + ROOTS)
+    rings = entries = 0
+    for start in track(range(0, n, ROOTS), 2):
+        root, stop = start, min(n, start + ROOTS)
+        while root < stop:
             free = (out[0][entries:], out[1][entries:], out[2][rings:])
-            reached, m, nnz = rings_cpu.search(
+            root, m, nnz = rings_cpu.search(
                 *graph, root, stop, longest, degree, small, large, *free
             )
-            bar.update(reached - root)
-            root, rings, entries = reached, rings + m, entries + nnz
-            if reached < stop:  # the rings of that vertex do not fit
+            rings, entries = rings + m, entries + nnz
+            if root < stop:  # the rings of that vertex do not fit
                 size = min(2 * size, max(0, budget.limit - budget.used) // 9 + 1)
                 budget.check(max(rings, size // longest), 9 * size, REMEDY)
                 for array in out:

@@ -14,10 +14,10 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike, NDArray
 
+from mpsn._rows.checks import as_array
 from mpsn.complexes.complex import Complex
 from mpsn.errors import ComplexError
-from mpsn.regions._arrangement import to_numpy
-from mpsn.regions._slices import Slice
+from mpsn.regions import Slice
 from mpsn.wl import swl
 
 LARGE = 500  # vertices of a component
@@ -149,7 +149,7 @@ def as_points(positions: Any, n: int, dims: Sequence[int] = (2,)) -> NDArray[np.
             )
         positions = [positions[i] for i in range(n)]
     try:
-        points = np.asarray(to_numpy(positions), dtype=float)
+        points = np.asarray(as_array(positions), dtype=float)
     except (TypeError, ValueError) as error:
         raise ComplexError(f"Expected positions of shape {shape}, got {error}.") from error
     if points.shape not in [(n, dim) for dim in dims] and (n or points.size):
@@ -162,7 +162,7 @@ def as_points(positions: Any, n: int, dims: Sequence[int] = (2,)) -> NDArray[np.
 def _paint(numbers: Any, k: int, n: int) -> Any:
     if numbers is None:
         return ("#1f2f4f", "#51658a", "#f28e2b")[k]
-    numbers = np.asarray(to_numpy(numbers))
+    numbers = np.asarray(as_array(numbers))
     if numbers.shape != (n,) or (numbers.dtype.kind not in "iub" and n):
         raise ComplexError(
             f"Expected colors[{k}] to be {n} integers, one per simplex of dimension {k}, got "
@@ -175,7 +175,7 @@ def _paint(numbers: Any, k: int, n: int) -> Any:
 def as_values(values: Sequence[ArrayLike | None], K: Complex) -> list[NDArray[np.float64]]:
     """Return numbers for the cells of each dimension, zeros where there are none."""
     rows = [
-        np.zeros(K.count(k)) if row is None else np.asarray(to_numpy(row), dtype=float)
+        np.zeros(K.count(k)) if row is None else np.asarray(as_array(row), dtype=float)
         for k, row in enumerate([*values, *[None] * (3 - len(values))])
     ]
     for k, row in enumerate(rows):

@@ -80,23 +80,23 @@ def _scaled(points: NDArray[np.float64]) -> list[list[float]]:
     return [[round(x, 4) for x in row] for row in (points / size).tolist()]
 
 
-def _flows(K: Complex, many: int) -> list[list[float]]:
+def _flows(K: Complex, number: int) -> list[list[float]]:
     """Return independent harmonic flows: harmonic parts of the flow along some edge, alone.
 
     Such a flow goes around the loops near its edge, where one of an arbitrary basis goes around
     all loops at once. The edges are the pivots of random harmonic flows.
     """
-    if not many:
+    if not number:
         return []
     start = torch.randn(
-        (K.count(1), many), generator=torch.Generator().manual_seed(0), dtype=torch.float64
+        (K.count(1), number), generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )
     mixed = K.hodge_decomposition(1, start).harmonic
-    pivots = scipy.linalg.qr(mixed.T.numpy(), mode="r", pivoting=True)[1][:many]
+    pivots = scipy.linalg.qr(mixed.T.numpy(), mode="r", pivoting=True)[1][:number]
     alone = torch.zeros_like(start)
-    alone[pivots.tolist(), range(many)] = 1
-    found: list[list[float]] = K.hodge_decomposition(1, alone).harmonic.T.tolist()
-    return found
+    alone[pivots.tolist(), range(number)] = 1
+    flows: list[list[float]] = K.hodge_decomposition(1, alone).harmonic.T.tolist()
+    return flows
 
 
 def _colors(K: Complex) -> list[list[list[int]]]:
@@ -105,7 +105,7 @@ def _colors(K: Complex) -> list[list[list[int]]]:
     When cells of one color split, those with the first of them keep the number, so that a picture
     changes only where the test has found something.
     """
-    found: list[list[list[int]]] = [[[] for _ in range(K.count(k))] for k in range(3)]
+    changes: list[list[list[int]]] = [[[] for _ in range(K.count(k))] for k in range(3)]
     numbers: dict[tuple[int, int], int] = {}
     for turn, colors in enumerate(swl(K).colors if K.num_nodes else ()):
         for k, row in enumerate(colors[:3]):
@@ -113,21 +113,20 @@ def _colors(K: Complex) -> list[list[list[int]]]:
             for cell, color in enumerate(row.tolist()):
                 leader = k, first.setdefault(color, cell)
                 number = numbers.setdefault(leader, len(numbers))
-                if not found[k][cell] or found[k][cell][-1] != number:
-                    found[k][cell] += [turn, number]
-    return found
+                if not changes[k][cell] or changes[k][cell][-1] != number:
+                    changes[k][cell] += [turn, number]
+    return changes
 
 
 def _texts(K: Complex, k: int, notes: Sequence[str] | None) -> list[str]:
     """Return what to show when pointing at each cell."""
     names = K.vertex_labels or range(K.num_nodes)
-    index, ptr = K.cells(k)
-    at, x = index.tolist(), K.x[k] if k < len(K.x) else None
+    index, ptr = (t.tolist() for t in K.cells(k))
+    x = K.x[k] if k < len(K.x) else None
     lines = []
-    for cell, (start, end) in enumerate(pairwise(ptr.tolist())):
-        text = (
-            f"{('vertex', 'edge', '2-cell')[k]} {', '.join(str(names[v]) for v in at[start:end])}"
-        )
+    for cell, (start, end) in enumerate(pairwise(ptr)):
+        vertices = ", ".join(str(names[v]) for v in index[start:end])
+        text = f"{('vertex', 'edge', '2-cell')[k]} {vertices}"
         if notes is not None:
             text += f"\n{notes[cell]}" * bool(notes[cell])
         if x is not None:

@@ -3,10 +3,11 @@
 from mpsn.regions import bounds
 from mpsn.regions._arrangement import CloseCallWarning, characteristic_polynomial, count
 from mpsn.regions._layer import layer_matrix
-from mpsn.regions._slices import slice2d
+from mpsn.regions._slices import Slice, slice2d
 
 __all__ = [
     "CloseCallWarning",
+    "Slice",
     "bounds",
     "characteristic_polynomial",
     "count",

@@ -17,9 +17,9 @@ from math import comb
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
+from mpsn._rows.checks import as_array
 from mpsn.errors import MPSNError, TooLargeError
 from mpsn.regions._arithmetic import Exact, Float
 
@@ -100,23 +100,15 @@ def _whitney_numbers(W: ArrayLike, b: ArrayLike | None, exact: bool) -> list[int
     return list(accumulate(numbers[1:-1], lambda w, cone: cone - w, initial=1))
 
 
-def to_numpy(values: Any) -> Any:
-    """Convert a torch tensor to a numpy array; return anything else unchanged."""
-    if not isinstance(values, torch.Tensor):
-        return values
-    dense = values.detach().to_dense().cpu()
-    return (dense.double() if dense.is_floating_point() else dense).numpy()
-
-
 def _read(W: ArrayLike, b: ArrayLike | None) -> NDArray[Any]:
     """Return the rows as Python numbers; biases are the last column."""
-    rows = np.array(to_numpy(W), dtype=object)
+    rows = np.array(as_array(W), dtype=object)
     if rows.ndim != 2 or rows.size == 0:
         raise MPSNError(
             f"Expected a matrix W of shape (M, N) with entries, got shape {rows.shape}."
         )
     if b is not None:
-        column = np.array(to_numpy(b), dtype=object)
+        column = np.array(as_array(b), dtype=object)
         if column.shape != (len(rows),):
             raise MPSNError(f"Expected biases b of shape ({len(rows)},), got {column.shape}.")
         rows = np.column_stack([rows, column])

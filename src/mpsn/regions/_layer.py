@@ -49,8 +49,8 @@ def layer_matrix(
         linear = copy.deepcopy(layer).double().eval()
         if hasattr(linear, "act"):
             linear.act = torch.nn.Identity()
-    given = list(widths[:1] if populate else widths)
-    shapes = [(K.count(n), d) for n, d in enumerate(given)]
+    inputs = widths[:1] if populate else widths
+    shapes = [(K.count(n), d) for n, d in enumerate(inputs)]
     sizes = [s * d for s, d in shapes]
 
     def apply(vector: Tensor) -> Tensor:

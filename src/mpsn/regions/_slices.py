@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mpsn._rows.checks import as_array
 from mpsn.errors import MPSNError
-from mpsn.regions._arrangement import count, to_numpy
+from mpsn.regions._arrangement import count
 
 Window = tuple[float, float, float, float]
 
@@ -49,19 +50,19 @@ def slice2d(
         >>> mpsn.regions.slice2d([[1, 0, 0], [0, 1, 0], [0, 0, 1]]).regions  # three lines
         7
     """
-    matrix = np.asarray(to_numpy(W), float)
+    matrix = np.asarray(as_array(W), float)
     if matrix.ndim != 2 or matrix.shape[1] < 2 or not np.isfinite(matrix).all():
         raise MPSNError(f"Expected finite W of shape (M, N), N >= 2, got {matrix.shape}.")
     n, rng = matrix.shape[1], np.random.default_rng(seed)
-    start = np.asarray(rng.standard_normal(n) if origin is None else to_numpy(origin), float)
+    start = np.asarray(rng.standard_normal(n) if origin is None else as_array(origin), float)
     drawn = np.linalg.qr(rng.standard_normal((n, 2)))[0].T
-    plane = np.asarray(drawn if directions is None else to_numpy(directions), float)
+    plane = np.asarray(drawn if directions is None else as_array(directions), float)
     if start.shape != (n,) or plane.shape != (2, n) or np.linalg.matrix_rank(plane) < 2:
         raise MPSNError(
             f"Expected origin of shape ({n},) and two independent directions of shape (2, {n}), "
             f"got {start.shape} and {plane.shape}."
         )
-    biases = np.zeros(len(matrix)) if b is None else np.asarray(to_numpy(b), float)
+    biases = np.zeros(len(matrix)) if b is None else np.asarray(as_array(b), float)
     if biases.shape != (len(matrix),) or not np.isfinite(biases).all():
         raise MPSNError(f"Expected finite biases b of shape ({len(matrix)},), got {biases.shape}.")
     lines = np.column_stack([matrix @ plane.T, matrix @ start + biases])

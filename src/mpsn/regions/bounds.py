@@ -4,7 +4,6 @@ A layer x ↦ relu(W x) cuts its input space along the hyperplanes W_i x = 0, wh
 origin: a *central* arrangement. ``affine=True`` gives the bounds for layers with biases.
 """
 
-import operator
 from collections.abc import Sequence
 from itertools import combinations
 from math import comb, prod
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mpsn._rows.checks import as_int
 from mpsn.errors import MPSNError
 from mpsn.regions._arrangement import count
 
@@ -28,7 +28,7 @@ def dense(inputs: int, outputs: int, affine: bool = False) -> int:
         >>> mpsn.regions.bounds.dense(2, 3), mpsn.regions.bounds.dense(2, 3, affine=True)
         (6, 7)
     """
-    inputs, outputs = _size("inputs", inputs), _size("outputs", outputs)
+    inputs, outputs = as_int(inputs, "inputs"), as_int(outputs, "outputs")
     if affine:
         return sum(comb(outputs, j) for j in range(inputs + 1))
     if outputs == 0 or inputs == 0:
@@ -102,7 +102,7 @@ def mpsn_trivial(
         120920
     """
     S = _sizes("counts", counts)
-    d, m = _per_dimension(S, "inputs", inputs), _size("outputs", outputs)
+    d, m = _per_dimension(S, "inputs", inputs), as_int(outputs, "outputs")
     return dense(sum(s * w for s, w in zip(S, d, strict=True)), sum(S) * m, affine)
 
 
@@ -122,7 +122,7 @@ def mpsn_lower(
         outputs: Width m.
     """
     M, O = [np.asarray(a, float) for a in own], [np.asarray(a, float) for a in above]  # noqa: E741
-    d, m = _per_dimension([0] * (len(M) + 1), "inputs", inputs), _size("outputs", outputs)
+    d, m = _per_dimension([0] * (len(M) + 1), "inputs", inputs), as_int(outputs, "outputs")
     for n in range(len(M)):
         if d[n + 1] < d[n]:
             raise MPSNError(
@@ -162,15 +162,4 @@ def _sizes(name: str, values: Any) -> list[int]:
         values = list(values)
     except TypeError:
         raise MPSNError(f"Expected integers {name} >= 0, got {values!r}.") from None
-    return [_size(f"{name}[{n}]", value) for n, value in enumerate(values)]
-
-
-def _size(name: str, value: Any) -> int:
-    """Return a Python integer, which cannot overflow."""
-    try:
-        size = operator.index(value)
-    except TypeError:
-        raise MPSNError(f"Expected an integer {name} >= 0, got {value!r}.") from None
-    if size < 0:
-        raise MPSNError(f"Expected {name} >= 0, got {size}.")
-    return size
+    return [as_int(value, f"{name}[{n}]") for n, value in enumerate(values)]

@@ -6,7 +6,15 @@ oblivious one on (k+1)-tuples, so 3-WL = 2-FWL.
 """
 
 from mpsn.wl._isomorphism import isomorphic
-from mpsn.wl._ladder import Comparison, compare, equivalence_classes
+from mpsn.wl._ladder import (
+    TESTS,
+    Classes,
+    Comparison,
+    Verdict,
+    check_tests,
+    compare,
+    equivalence_classes,
+)
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement
 from mpsn.wl._tuples import kfwl, kwl
@@ -14,9 +22,13 @@ from mpsn.wl._vertices import wl
 from mpsn.wl.simplices import swl
 
 __all__ = [
+    "TESTS",
+    "Classes",
     "Comparison",
     "Palette",
     "Refinement",
+    "Verdict",
+    "check_tests",
     "compare",
     "equivalence_classes",
     "isomorphic",

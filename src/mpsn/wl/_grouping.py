@@ -5,17 +5,19 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._rows.rows import ends, ranges
+from mpsn._rows.rows import Rows, ends
 from mpsn.wl import _segments_cpu as segments_cpu
 
 
-class Multisets(NamedTuple):
-    """One multiset of codes per receiver: that of receiver i is ``codes[ptr[i]:ptr[i + 1]]``."""
+def multisets_of(codes: Tensor, ptr: Tensor) -> Rows:
+    """Return a multiset of codes per receiver: that of receiver i is ``codes[ptr[i]:ptr[i + 1]]``.
 
-    ptr: Tensor
-    codes: Tensor
+    Grouping may change the order of the codes of a receiver.
+    """
+    return Rows(codes, 1 << 62, ptr=ptr)
 
 
 class Distinct(NamedTuple):
@@ -24,7 +26,7 @@ class Distinct(NamedTuple):
     ids: Tensor
     first: Tensor
     own: Tensor
-    multisets: Sequence[Multisets]
+    multisets: Sequence[Rows]
 
     def keys(self) -> list[bytes]:
         """Return the whole signatures as bytes."""
@@ -39,7 +41,7 @@ class Groups(NamedTuple):
 
 
 def group(
-    own: Tensor, multisets: Sequence[Multisets], bits: int = 64, compiled: bool | None = None
+    own: Tensor, multisets: Sequence[Rows], bits: int = 64, compiled: bool | None = None
 ) -> Groups:
     """Group receivers that have the same color and the same multisets, exactly.
 
@@ -61,12 +63,12 @@ def group(
         return _group(own, multisets, torch.arange(len(own), device=own.device), bits, compiled)
     shared = torch.ones(len(own), dtype=torch.bool, device=own.device)
     shared[alone] = False
-    some = shared.nonzero().squeeze(1)
-    found = _group(own, multisets, some, bits, compiled)
+    others = shared.nonzero().squeeze(1)
+    groups = _group(own, multisets, others, bits, compiled)
     ids = torch.empty_like(own)
-    ids[some] = found.ids
-    ids[alone] = torch.arange(len(alone), device=own.device) + len(found.first)
-    return Groups(ids, torch.cat([found.first, alone]))
+    ids[others] = groups.ids
+    ids[alone] = torch.arange(len(alone), device=own.device) + len(groups.first)
+    return Groups(ids, torch.cat([groups.first, alone]))
 
 
 def _alone(own: Tensor) -> Tensor:
@@ -84,13 +86,13 @@ def _alone(own: Tensor) -> Tensor:
 
 
 def _group(
-    own: Tensor, multisets: Sequence[Multisets], which: Tensor, bits: int, compiled: bool
+    own: Tensor, multisets: Sequence[Rows], which: Tensor, bits: int, compiled: bool
 ) -> Groups:
     """Group the receivers ``which``, and return the groups of these."""
     hashes = own[which]
     if compiled:
-        for ptr, codes in multisets:
-            segments_cpu.fold(ptr.numpy(), codes.numpy(), which.numpy(), hashes.numpy())
+        for rows in multisets:
+            segments_cpu.fold(*_arrays(rows), which.numpy(), hashes.numpy())
         hashes >>= 64 - bits
         ids, first = map(torch.from_numpy, segments_cpu.propose(hashes.numpy()))
         order = hashes[first].argsort()
@@ -98,23 +100,25 @@ def _group(
         rank[order] = torch.arange(len(order))
         ids, first = rank[ids], first[order]
     else:
-        multisets = _trim(multisets, which)
-        for ptr, codes in multisets:
-            hashes = _fold(ptr, codes, hashes)
+        multisets = [rows.take(which) for rows in multisets]
+        for rows in multisets:
+            total = torch.zeros_like(hashes).index_add_(0, rows.row, segments_cpu.mix(rows.item))
+            hashes = segments_cpu.mix(hashes * segments_cpu.FIRST + total)
         values, ids = torch.unique(hashes >> (64 - bits), return_inverse=True)
         first = _first(ids, len(values))
     differs = torch.zeros(len(first), dtype=torch.bool, device=own.device)
     mine = own[which]
     differs[ids[mine != mine[first[ids]]]] = True
-    for ptr, codes in multisets:
+    for rows in multisets:
         if compiled:
-            arrays = (which, ids, first, ptr, codes, differs)
-            segments_cpu.compare(*(t.numpy() for t in arrays))
+            arrays = which.numpy(), ids.numpy(), first.numpy()
+            segments_cpu.compare(*arrays, *_arrays(rows), differs.numpy())
         else:
-            _compare(first[ids], ids, ptr, codes, differs)
+            _compare(first[ids], ids, rows, differs)
     if bool(differs.any()):
-        of_which = multisets if not compiled else _trim(multisets, which)
-        ids, first = _split(Groups(ids, first), differs, mine, of_which)
+        if compiled:
+            multisets = [rows.take(which) for rows in multisets]
+        ids, first = _split(Groups(ids, first), differs, mine, multisets)
     return Groups(ids, which[first])
 
 
@@ -124,22 +128,13 @@ def _first(ids: Tensor, count: int) -> Tensor:
     return ids.new_full((count,), len(ids)).scatter_reduce(0, ids, everyone, "amin")
 
 
-def _trim(multisets: Sequence[Multisets], which: Tensor) -> list[Multisets]:
-    """Return the multisets of some receivers."""
-    kept = []
-    for ptr, codes in multisets:
-        sizes = ptr.diff()[which]
-        kept.append(Multisets(ends(sizes), codes[ranges(ptr[which], sizes)[1]]))
-    return kept
-
-
-def distinct(own: Tensor, multisets: Sequence[Multisets], trim: bool = False) -> Distinct:
+def distinct(own: Tensor, multisets: Sequence[Rows], trim: bool = False) -> Distinct:
     """Find the distinct signatures; with ``trim``, forget all others."""
     ids, first = group(own, multisets)
     if not trim:
         return Distinct(ids, first, own, multisets)
     everyone = torch.arange(len(first), device=own.device)
-    return Distinct(ids, everyone, own[first], _trim(multisets, first))
+    return Distinct(ids, everyone, own[first], [rows.take(first) for rows in multisets])
 
 
 def merge(parts: Sequence[Distinct]) -> Distinct:
@@ -148,42 +143,37 @@ def merge(parts: Sequence[Distinct]) -> Distinct:
         return parts[0]
     multisets = []
     for same in zip(*(part.multisets for part in parts), strict=True):
-        sizes = torch.cat([ptr.diff() for ptr, _ in same])
-        codes = torch.cat([codes for _, codes in same])
-        multisets.append(Multisets(ends(sizes), codes))
-    found = distinct(torch.cat([part.own for part in parts]), multisets)
-    renamed = torch.split(found.ids, [len(part.own) for part in parts])
+        sizes = torch.cat([rows.sizes for rows in same])
+        multisets.append(multisets_of(torch.cat([rows.item for rows in same]), ends(sizes)))
+    joined = distinct(torch.cat([part.own for part in parts]), multisets)
+    renamed = torch.split(joined.ids, [len(part.own) for part in parts])
     ids = [names[part.ids] for names, part in zip(renamed, parts, strict=True)]
-    return found._replace(ids=torch.cat(ids))
+    return joined._replace(ids=torch.cat(ids))
 
 
-def signature_keys(own: Tensor, multisets: Sequence[Multisets], which: Tensor) -> list[bytes]:
+def signature_keys(own: Tensor, multisets: Sequence[Rows], which: Tensor) -> list[bytes]:
     """Return the whole signatures of the receivers ``which`` as bytes."""
-    rows = which.cpu().numpy()
-    header = [own.cpu().numpy()[rows]]
+    receivers = which.cpu().numpy()
+    header = [own.cpu().numpy()[receivers]]
     parts = []
-    for ptr, codes in multisets:
-        starts, values = ptr.cpu().numpy(), codes.cpu().numpy()
-        segments_cpu.sort_segments(starts, values, rows)
-        header.append(starts[rows + 1] - starts[rows])
-        parts.append((values, starts[rows].tolist(), starts[rows + 1].tolist()))
+    for rows in multisets:
+        ptr, codes = _arrays(rows)
+        segments_cpu.sort_segments(ptr, codes, receivers)
+        header.append(ptr[receivers + 1] - ptr[receivers])
+        parts.append((codes, ptr[receivers].tolist(), ptr[receivers + 1].tolist()))
     heads = np.stack(header, axis=1)
     return [
         b"".join([heads[i].tobytes(), *(v[a[i] : b[i]].tobytes() for v, a, b in parts)])
-        for i in range(len(rows))
+        for i in range(len(receivers))
     ]
 
 
-def _fold(ptr: Tensor, codes: Tensor, hashes: Tensor) -> Tensor:
-    receiver = torch.repeat_interleave(ptr.diff(), output_size=len(codes))
-    total = torch.zeros_like(hashes).index_add_(0, receiver, segments_cpu.mix(codes))
-    mixed: Tensor = segments_cpu.mix(hashes * segments_cpu.FIRST + total)
-    return mixed
+def _arrays(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return rows.offsets.cpu().numpy(), rows.item.cpu().numpy()
 
 
-def _compare(first: Tensor, ids: Tensor, ptr: Tensor, codes: Tensor, differs: Tensor) -> None:
-    size = ptr.diff()  # (n,)
-    receiver = torch.repeat_interleave(size, output_size=len(codes))
+def _compare(first: Tensor, ids: Tensor, rows: Rows, differs: Tensor) -> None:
+    ptr, codes, size, receiver = rows.offsets, rows.item, rows.sizes, rows.row
     by_code = codes.sort().indices
     codes.copy_(codes[by_code[receiver[by_code].sort(stable=True).indices]])
     position = torch.arange(len(codes), device=codes.device)
@@ -192,7 +182,7 @@ def _compare(first: Tensor, ids: Tensor, ptr: Tensor, codes: Tensor, differs: Te
     differs[ids[receiver[codes != codes[twin]]]] = True
 
 
-def _split(groups: Groups, differs: Tensor, own: Tensor, multisets: Sequence[Multisets]) -> Groups:
+def _split(groups: Groups, differs: Tensor, own: Tensor, multisets: Sequence[Rows]) -> Groups:
     """Split the groups whose members share a hash but not a signature."""
     members = differs[groups.ids].nonzero().squeeze(1)
     keys = signature_keys(own, multisets, members)

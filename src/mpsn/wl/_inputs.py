@@ -24,8 +24,8 @@ def is_one(graphs: object) -> bool:
     """Return whether this is one graph, not a list; a pair (edge_index, num_nodes) is one graph."""
     if isinstance(graphs, tuple) and len(graphs) == 2:
         return isinstance(graphs[1], (int, np.integer))
-    many = isinstance(graphs, Sequence) or is_pyg(graphs, "Dataset")
-    return isinstance(graphs, Graph) or not many
+    is_list = isinstance(graphs, Sequence) or is_pyg(graphs, "Dataset")
+    return isinstance(graphs, Graph) or not is_list
 
 
 def read(graphs: object) -> CleanGraphs:

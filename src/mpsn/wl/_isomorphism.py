@@ -1,7 +1,7 @@
 """An exact isomorphism check for small graphs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse.csgraph
@@ -12,6 +12,7 @@ from mpsn._rows.rows import grouped
 from mpsn.errors import TooLargeError
 from mpsn.lifting import clique_complexes
 from mpsn.wl._inputs import bare, read
+from mpsn.wl._refinement import Refinement
 from mpsn.wl._vertices import wl
 from mpsn.wl.simplices import swl
 
@@ -51,33 +52,13 @@ def isomorphic(G: object, H: object, *, max_steps: int | None = None) -> bool:
         return False
     one = _components(edges[~second], sizes[0])
     two = _components(edges[second] - sizes[0], sizes[0])
-    parts, n = one + two, len(one)
-    found = swl(clique_complexes(parts, TOP))
-    labels = found.classes().tolist()
+    refined = swl(clique_complexes(one + two, TOP))
+    labels, n = refined.classes().tolist(), len(one)
     if Counter(labels[:n]) != Counter(labels[n:]):
         return False
-    colors = torch.split(found.colors[-1][0], [size for _, size in parts])
-    limit = STEPS if max_steps is None else max_steps
-    taken = 0
-
-    def spend(steps: int) -> None:
-        nonlocal taken
-        taken += steps
-        if taken > limit:
-            raise TooLargeError(
-                f"Expected to match two graphs in at most {limit:.3g} steps, got more: they have "
-                f"too many symmetries; use smaller graphs, or raise max_steps."
-            )
-
-    def same(i: int, j: int) -> bool:
-        pair, start = (parts[i], parts[j]), (colors[i], colors[j])
-        return (
-            len(torch.unique(start[0])) == len(start[0])  # the colors are a matching
-            or _search(pair, start, spend, 1, patient=False)
-            or _search(pair, start, spend, CHUNK, patient=True)
-        )
-
-    return all(2 * sum(i < n for i in kind) == len(kind) for kind in partition(labels, same))
+    search = _Search(one + two, refined, STEPS if max_steps is None else max_steps)
+    parts = partition(labels, search.isomorphic)
+    return all(2 * sum(i < n for i in part) == len(part) for part in parts)
 
 
 def _components(edges: Tensor, n: int) -> list[Bare]:
@@ -98,41 +79,57 @@ def _components(edges: Tensor, n: int) -> list[Bare]:
     return list(zip(pieces, ptr.diff().tolist(), strict=True))
 
 
-def _search(
-    pair: tuple[Bare, Bare],
-    start: tuple[Tensor, Tensor],
-    spend: Callable[[int], None],
-    width: int,
-    patient: bool,
-) -> bool:
-    """Look for vertices of H that match those singled out in G, ``width`` guesses at a time.
+class _Search:
+    """A search for isomorphisms between connected graphs, of a limited number of steps."""
 
-    Unless ``patient``, give up at the first dead end.
-    """
-    size = pair[0][1] + 2 * pair[0][0].shape[1]
-    waiting: list[tuple[Guess, list[Guess]]] = [((), [()])]
-    while waiting:
-        singled, guesses = waiting.pop()
-        now, later = guesses[:width], guesses[width:]
-        if later and patient:
-            waiting.append((singled, later))
-        colors = [_mark(start[0], singled), *(_mark(start[1], guess) for guess in now)]
-        found = wl([pair[0]] + [pair[1]] * len(now), colors)
-        spend(found.rounds * len(colors) * size)
-        same = found.classes().tolist()
-        last = found.colors[-1][0].reshape(len(now) + 1, -1)
-        alive = [i for i in range(len(now)) if same[i + 1] == same[0]]
-        values, sizes = torch.unique(last[0], return_counts=True)
-        if alive and len(values) == len(last[0]):
-            return True
-        if alive:
+    def __init__(self, graphs: list[Bare], refined: Refinement, limit: int) -> None:
+        self.graphs, self.limit, self.steps = graphs, limit, 0
+        self.colors = torch.split(refined.colors[-1][0], [size for _, size in graphs])
+
+    def isomorphic(self, i: int, j: int) -> bool:
+        """Return whether two of the graphs, which SWL cannot distinguish, are isomorphic."""
+        return (
+            len(torch.unique(self.colors[i])) == len(self.colors[i])  # the colors are a matching
+            or self._match(i, j, 1, patient=False)
+            or self._match(i, j, CHUNK, patient=True)
+        )
+
+    def _match(self, i: int, j: int, width: int, patient: bool) -> bool:
+        """Look for vertices of j that match those singled out in i, ``width`` guesses at a time.
+
+        Unless ``patient``, give up at the first dead end.
+        """
+        waiting: list[tuple[Guess, list[Guess]]] = [((), [()])]
+        while waiting:
+            singled, guesses = waiting.pop()
+            now, later = guesses[:width], guesses[width:]
+            if later and patient:
+                waiting.append((singled, later))
+            marked = [_mark(self.colors[j], guess) for guess in now]
+            copies = [self.graphs[i]] + [self.graphs[j]] * len(now)
+            refined = wl(copies, [_mark(self.colors[i], singled), *marked])
+            self._spend(refined.rounds * sum(n + 2 * edges.shape[1] for edges, n in copies))
+            same = refined.classes().tolist()
+            last = refined.colors[-1][0].reshape(len(copies), -1)
+            alive = [g for g in range(len(now)) if same[g + 1] == same[0]]
+            if not alive:
+                continue
+            values, sizes = torch.unique(last[0], return_counts=True)
+            if len(values) == len(last[0]):
+                return True
             cell = values[sizes == sizes[sizes > 1].min()][0]
-            vertex = int((last[0] == cell).nonzero()[0])
-            guesses = [
-                (*now[i], w) for i in alive for w in (last[i + 1] == cell).nonzero()[:, 0].tolist()
-            ]
-            waiting.append(((*singled, vertex), guesses))
-    return False
+            members = [(row == cell).nonzero()[:, 0].tolist() for row in last]
+            more = [(*now[g], w) for g in alive for w in members[g + 1]]
+            waiting.append(((*singled, members[0][0]), more))
+        return False
+
+    def _spend(self, steps: int) -> None:
+        self.steps += steps
+        if self.steps > self.limit:
+            raise TooLargeError(
+                f"Expected to match two graphs in at most {self.limit:.3g} steps, got more: they "
+                f"have too many symmetries; use smaller graphs, or raise max_steps."
+            )
 
 
 def isomorphism_classes(graphs: Sequence[object]) -> list[list[int]]:
@@ -143,17 +140,14 @@ def isomorphism_classes(graphs: Sequence[object]) -> list[list[int]]:
 
 def partition(
     labels: Sequence[int], same: Callable[[int, int], bool] = lambda i, j: True
-) -> Iterator[list[int]]:
-    """Yield classes of positions with equal labels for which ``same`` holds."""
-    by_label: dict[int, list[int]] = {}
+) -> list[list[int]]:
+    """Return classes of positions with equal labels for which ``same`` holds."""
+    by_label: dict[int, list[list[int]]] = {}
     for i, label in enumerate(labels):
-        by_label.setdefault(label, []).append(i)
-    for positions in by_label.values():
-        kinds: list[list[int]] = []
-        for i in positions:
-            kind = next((kind for kind in kinds if same(kind[0], i)), None)
-            kinds.append([i]) if kind is None else kind.append(i)
-        yield from kinds
+        classes = by_label.setdefault(label, [])
+        mine = next((members for members in classes if same(members[0], i)), None)
+        classes.append([i]) if mine is None else mine.append(i)
+    return [members for classes in by_label.values() for members in classes]
 
 
 def _mark(colors: Tensor, singled: Guess) -> Tensor:

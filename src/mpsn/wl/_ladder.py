@@ -2,57 +2,54 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TypeVar
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
-from mpsn.complexes.internal import Kind
 from mpsn.errors import ColoringError, TooLargeError, did_you_mean
 from mpsn.lifting import Lift, ring_complexes
 from mpsn.wl._inputs import bare, read
 from mpsn.wl._isomorphism import isomorphic, isomorphism_classes, partition
 from mpsn.wl._refinement import Refinement
+from mpsn.wl._relations import ADJACENCIES
 from mpsn.wl._tuples import kfwl, kwl
 from mpsn.wl._vertices import wl
-from mpsn.wl.relations import ADJACENCIES
 from mpsn.wl.simplices import swl
 
 SMALL = 100  # largest number of vertices for an exact isomorphism check
 
-Test = Callable[[Sequence[object], int | None, int], Refinement]  # graphs, max_dim, max_ring
 T = TypeVar("T")
 
 
-def _swl(
-    lift: str = "cliques", adjacencies: Sequence[Kind] = ("boundary", "upper"), marks: int = 0
-) -> Test:
-    return lambda graphs, max_dim, max_ring: swl(
-        Lift.of(lift, max_dim=max_dim, max_ring=max_ring).many(bare(graphs)),
-        adjacencies,
-        marks=marks,
-    )
+def _on_cells(
+    graphs: Sequence[object],
+    max_dim: int | None,
+    max_ring: int,
+    lift: str = "cliques",
+    **options: Any,
+) -> Refinement:
+    lifted = Lift.of(lift, max_dim=max_dim, max_ring=max_ring).many(bare(graphs))
+    return swl(lifted, **options)
 
 
-TESTS: dict[str, Test] = {
+#: The tests by name; each takes graphs, a largest dimension and a largest ring.
+TESTS: dict[str, Callable[[Sequence[object], int | None, int], Refinement]] = {
     "wl": lambda graphs, *_: wl(graphs),
     "2-wl": lambda graphs, *_: kwl(graphs, 2),
     "3-wl": lambda graphs, *_: kwl(graphs, 3),
     "2-fwl": lambda graphs, *_: kfwl(graphs, 2),
     "3-fwl": lambda graphs, *_: kfwl(graphs, 3),
-    "swl": _swl(),
-    "swl-all": _swl(adjacencies=tuple(ADJACENCIES)),
-    "rings": _swl("rings"),
-    "cliques+rings": _swl("cliques+rings"),
-    "cubes": _swl("cubes"),
-    "marked-wl": lambda graphs, *_: _swl(marks=1)(graphs, 1, 3),
-    "marked-swl": _swl(marks=1),
-    "marked-rings": _swl("rings", marks=1),
-    "marked-cliques+rings": _swl("cliques+rings", marks=1),
+    "swl": _on_cells,
+    "swl-all": partial(_on_cells, adjacencies=tuple(ADJACENCIES)),
+    "rings": partial(_on_cells, lift="rings"),
+    "cliques+rings": partial(_on_cells, lift="cliques+rings"),
+    "cubes": partial(_on_cells, lift="cubes"),
+    "marked-wl": lambda graphs, *_: _on_cells(graphs, 1, 3, marks=1),
+    "marked-swl": partial(_on_cells, marks=1),
+    "marked-rings": partial(_on_cells, lift="rings", marks=1),
+    "marked-cliques+rings": partial(_on_cells, lift="cliques+rings", marks=1),
 }
 
 LADDER = ("wl", "2-wl", "3-wl", "2-fwl", "swl")  # at most n^3 steps per round on graphs
-
-VERDICTS = {True: "distinguished", False: "indistinguishable", None: "not run"}
-TRUTHS = {True: "isomorphic", False: "not isomorphic", None: "too large to check"}
 
 
 @dataclass(frozen=True)
@@ -74,6 +71,22 @@ class Verdict:
     dim: int | None = None
     note: str = ""
 
+    @property
+    def outcome(self) -> str:
+        """The result in words."""
+        if self.distinguished is None:
+            return "not run"
+        return "distinguished" if self.distinguished else "indistinguishable"
+
+    def __str__(self) -> str:
+        """Return a line such as ``swl: distinguished in round 0, dimension 2``."""
+        line = f"{self.test}: {self.outcome}"
+        if self.round is not None:
+            line += f" in round {self.round}"
+        if self.dim is not None:
+            line += f", dimension {self.dim}"
+        return f"{line}; {self.note}" if self.note else line
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -85,23 +98,26 @@ class Comparison:
     verdicts: tuple[Verdict, ...]
     isomorphic: bool | None
 
+    @property
+    def truth(self) -> str:
+        """Whether the graphs are isomorphic, in words."""
+        if self.isomorphic is None:
+            return "too large to check"
+        return "isomorphic" if self.isomorphic else "not isomorphic"
+
     def __getitem__(self, test: str) -> Verdict:
-        found = {verdict.test: verdict for verdict in self.verdicts}
-        if test not in found:
-            raise ColoringError(f"Expected a test that was run, {', '.join(found)}, got {test!r}.")
-        return found[test]
+        verdicts = {verdict.test: verdict for verdict in self.verdicts}
+        if test not in verdicts:
+            raise ColoringError(
+                f"Expected a test that was run, {', '.join(verdicts)}, got {test!r}."
+            )
+        return verdicts[test]
 
     def __iter__(self) -> Iterator[Verdict]:
         return iter(self.verdicts)
 
     def __str__(self) -> str:
-        wide = max([8, *(len(v.test) for v in self.verdicts)])
-        lines = [f"{'test':<{wide}} {'verdict':<17} round  dim"]
-        for v in self.verdicts:
-            cells = ["-" if cell is None else str(cell) for cell in (v.round, v.dim)]
-            row = f"{v.test:<{wide}} {VERDICTS[v.distinguished]:<17} {cells[0]:<6} {cells[1]:<4}"
-            lines.append((row + v.note).rstrip())
-        return "\n".join([*lines, f"{'truth':<{wide}} {TRUTHS[self.isomorphic]}"])
+        return "\n".join([*map(str, self.verdicts), f"truth: {self.truth}"])
 
 
 @dataclass(frozen=True)
@@ -154,11 +170,10 @@ def compare(
     Example:
         >>> hexagon, triangles = nx.cycle_graph(6), nx.disjoint_union(*[nx.cycle_graph(3)] * 2)
         >>> print(mpsn.wl.compare(hexagon, triangles, tests=["wl", "2-fwl", "swl"]))
-        test     verdict           round  dim
-        wl       indistinguishable -      -
-        2-fwl    distinguished     1      -
-        swl      distinguished     0      2
-        truth    not isomorphic
+        wl: indistinguishable
+        2-fwl: distinguished in round 1
+        swl: distinguished in round 0, dimension 2
+        truth: not isomorphic
     """
     check_tests(tests, max_dim, max_ring)
     read([G, H])
@@ -190,7 +205,7 @@ def equivalence_classes(
     if not graphs:
         return Classes(test, [], graphs)
     labels = TESTS[test](graphs, max_dim, max_ring).classes().tolist()
-    return Classes(test, list(partition(labels)), graphs)
+    return Classes(test, partition(labels), graphs)
 
 
 def check_tests(tests: Sequence[str], max_dim: int | None, max_ring: int) -> None:

@@ -5,16 +5,15 @@ from functools import lru_cache
 
 import torch
 
-from mpsn._rows.memory import available_memory
+from mpsn._rows.memory import available_memory, check_room
 from mpsn._rows.rows import ends, ranges
 from mpsn.complexes import Complex, ComplexDataset
 from mpsn.complexes.internal import Kind
-from mpsn.errors import TooLargeError
-from mpsn.wl._grouping import Multisets, distinct, merge
+from mpsn.wl._grouping import distinct, merge, multisets_of
 from mpsn.wl._inputs import Initial
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Coloring, Colors, Painter, Refinement, Relation, refine
-from mpsn.wl.relations import relations_of
+from mpsn.wl._relations import relations_of
 
 ENTRIES = 1 << 24  # of all relations, refined at a time
 BYTES = 48  # per cell of a copy: old and new colors, and what numbers them
@@ -56,12 +55,8 @@ class _Copies:
         offsets = [union.ptr(k) for k in range(len(relations))]
         counts = torch.stack([ptr.diff()[owner] for ptr in offsets])  # (levels, copies)
         need, limit = BYTES * int(counts.sum()), available_memory(union.device)
-        if need > limit:
-            raise TooLargeError(
-                f"Expected marked copies of at most {limit / 2**30:.3g} GiB, got "
-                f"{len(owner)} copies, which need {need / 2**30:.3g} GiB; use fewer or "
-                f"smaller complexes."
-            )
+        got = f"{len(owner)} copies"
+        check_room(need, limit, "marked copies", got, "use fewer or smaller complexes")
         load = counts.sum(0)
         for ptr, level in zip(offsets, relations, strict=True):
             for relation in level:
@@ -109,6 +104,6 @@ class _Copies:
         """Return one color per copy: copies share it if they have equal histograms."""
         signatures = []
         for counts, own in zip(self.counts, self.split(colors), strict=True):
-            multisets = [Multisets(ends(n), c.clone()) for n, c in zip(counts, own, strict=True)]
+            multisets = [multisets_of(c.clone(), ends(n)) for n, c in zip(counts, own, strict=True)]
             signatures.append(distinct(torch.zeros_like(counts[0]), multisets, trim=True))
         return (painter.paint(-2, merge(signatures)).colors,)

@@ -40,7 +40,7 @@ class Palette:
         """Return an independent copy."""
         out = type(self)()
         out._rules, out._used = dict(self._rules), self._used
-        out._tables = {at: dict(table) for at, table in self._tables.items()}
+        out._tables = {place: dict(table) for place, table in self._tables.items()}
         return out
 
     def to_parts(self, colors: Tensor) -> dict[str, Tensor]:

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn._rows.memory import available_memory
+from mpsn._rows.memory import available_memory, check_room
+from mpsn._rows.rows import Rows
 from mpsn.errors import ColoringError, TooLargeError
-from mpsn.wl._grouping import Distinct, Multisets, distinct, group
+from mpsn.wl._grouping import Distinct, distinct, group, multisets_of
 from mpsn.wl._inputs import Initial
 from mpsn.wl._palette import Palette
 
@@ -96,7 +97,7 @@ class Refinement:
         colors = self.colors[round]
         levels = range(len(colors)) if k is None else [k]
         own = torch.zeros(self.num_complexes, dtype=torch.int64, device=self.ptr[0].device)
-        return group(own, [Multisets(self.ptr[k], colors[k].clone()) for k in levels]).ids
+        return group(own, [multisets_of(colors[k].clone(), self.ptr[k]) for k in levels]).ids
 
     def __repr__(self) -> str:
         return (
@@ -128,10 +129,10 @@ class Painter:
     def __init__(self, palette: Palette | None) -> None:
         self.palette, self.round, self.used = palette, 0, 0 if palette is None else len(palette)
 
-    def gather(self, relation: Relation, colors: Colors) -> Multisets:
+    def gather(self, relation: Relation, colors: Colors) -> Rows:
         """Collect the colors that each receiver receives."""
         columns = [colors[k].index_select(0, i) for k, i in relation.columns if len(i)]
-        return Multisets(relation.ptr, self.pack(columns) if columns else relation.ptr[:0])
+        return multisets_of(self.pack(columns) if columns else relation.ptr[:0], relation.ptr)
 
     def pack(self, columns: Sequence[Tensor]) -> Tensor:
         """Encode pairs or triples of colors as single integers, one to one.
@@ -214,11 +215,10 @@ def refine(
     history, stable = [colors if summary is None else summary(colors, painter)], False
     while painter.round < rounds if rounds is not None else not stable:
         painter.round += 1
-        if 8 * painter.round * sum(len(kept) for kept in history[0]) > limit:
-            raise TooLargeError(
-                f"Expected colors of at most {limit / 2**30:.3g} GiB, got {painter.round} rounds "
-                f"on {tuple(len(kept) for kept in history[0])} cells; set rounds to stop earlier."
-            )
+        cells = tuple(len(kept) for kept in history[0])
+        got = f"{painter.round} rounds on {cells} cells"
+        need = 8 * painter.round * sum(cells)
+        check_room(need, limit, "colors", got, "set rounds to stop earlier")
         before = numbers
         colors, numbers = zip(*step(colors, painter), strict=True)
         history.append(colors if summary is None else summary(colors, painter))

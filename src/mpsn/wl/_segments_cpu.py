@@ -46,14 +46,14 @@ def propose(hashes: Array) -> tuple[Array, Array]:
     table = np.full(size, -1, dtype=np.int64)
     ids, first, count = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), 0
     for i in range(n):
-        at = _mix(hashes[i]) & (size - 1)
-        while table[at] >= 0 and hashes[first[table[at]]] != hashes[i]:
-            at = (at + 1) & (size - 1)
-        if table[at] < 0:
-            table[at] = count
+        slot = _mix(hashes[i]) & (size - 1)
+        while table[slot] >= 0 and hashes[first[table[slot]]] != hashes[i]:
+            slot = (slot + 1) & (size - 1)
+        if table[slot] < 0:
+            table[slot] = count
             first[count] = i
             count += 1
-        ids[i] = table[at]
+        ids[i] = table[slot]
     return ids, first[:count].copy()
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn._rows.memory import available_memory
+from mpsn._rows.memory import available_memory, check_room
 from mpsn._rows.rows import Rows, ends, ranges
 from mpsn.convert import CleanGraphs
-from mpsn.errors import ColoringError, TooLargeError
-from mpsn.wl._grouping import Multisets, distinct
+from mpsn.errors import ColoringError
+from mpsn.wl._grouping import distinct, multisets_of
 from mpsn.wl._inputs import Initial, read
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import (
@@ -30,7 +30,7 @@ from mpsn.wl._refinement import (
     refine,
     step_by_relations,
 )
-from mpsn.wl.relations import narrow
+from mpsn.wl._relations import narrow
 
 
 def kwl(
@@ -132,12 +132,10 @@ def _run(
     # Bytes per entry that a round holds at its peak, as measured.
     each, power = (20 * k + 20, k + 1) if folklore else (32 * k + 160, k)
     need = each * sum(m**power for m in n)
-    if need > limit:
-        raise TooLargeError(
-            f"Expected tables of at most {limit / 2**30:.3g} GiB, got {test.upper()} on graphs "
-            f"of up to {max(n)} vertices: {sum(m**k for m in n)} tuples, which need "
-            f"{need / 2**30:.3g} GiB; use fewer or smaller graphs, a smaller k, or raise max_bytes."
-        )
+    most = max(n, default=0)
+    got = f"{test.upper()} on graphs of up to {most} vertices: {sum(m**k for m in n)} tuples"
+    remedy = "use fewer or smaller graphs, a smaller k, or raise max_bytes"
+    check_room(need, limit, "tables", got, remedy)
     if palette is not None:
         palette.adopt(test, {})
     graph, position = ranges(torch.zeros_like(sizes), sizes**k)  # of each tuple, in its graph
@@ -167,36 +165,31 @@ def _isomorphism_types(clean: CleanGraphs, tuples: _Tuples) -> Initial:
     return Initial(ids, values.tolist())
 
 
-class _Lines(NamedTuple):
-    """The lines of tuples that differ only at one place.
-
-    ``tuples[ptr[i]:ptr[i + 1]]`` are those on line i; ``line`` is the line of each tuple.
-    """
-
-    ptr: Tensor
-    tuples: Tensor
-    line: Tensor
-
-
 def _oblivious(tuples: _Tuples) -> Step:
     lines = []
     for place, vertex in enumerate(tuples.vertices):
         line = ((vertex == 0).cumsum(0) - 1)[tuples.with_zero(place)]
         on_line = Rows(line, int((vertex == 0).sum())).positions
-        lines.append(_Lines(on_line.offsets, narrow(on_line.item), narrow(line)))
+        lines.append((on_line.offsets, narrow(on_line.item), narrow(line)))
     return partial(_oblivious_step, lines)
 
 
-def _oblivious_step(lines: Sequence[_Lines], colors: Colors, painter: Painter) -> list[Coloring]:
-    """Color the lines by the tuples on them, then the tuples by the lines through them."""
-    singly = torch.arange(len(colors[0]) + 1, device=colors[0].device)
-    multisets = []
+def _oblivious_step(
+    lines: Sequence[tuple[Tensor, Tensor, Tensor]], colors: Colors, painter: Painter
+) -> list[Coloring]:
+    """Color the lines by the tuples on them, then the tuples by the lines through them.
+
+    A line holds the tuples that differ only at one place: ``on_line[ptr[i]:ptr[i + 1]]`` are those
+    on line i, and ``line`` is the line of each tuple.
+    """
+    received = []
     for place, (ptr, on_line, line) in enumerate(lines):
         uniform = torch.zeros(len(ptr) - 1, dtype=torch.int64, device=ptr.device)
-        received = Multisets(ptr, colors[0].index_select(0, on_line))
-        of_lines = painter.paint(1 + place, distinct(uniform, [received])).colors
-        multisets.append(Multisets(singly, of_lines.index_select(0, line)))
-    return [painter.paint(0, distinct(colors[0], multisets))]
+        of_tuples = multisets_of(colors[0].index_select(0, on_line), ptr)
+        of_lines = painter.paint(1 + place, distinct(uniform, [of_tuples])).colors
+        received.append(of_lines.index_select(0, line))
+    each = torch.arange(len(colors[0]) + 1, device=colors[0].device)
+    return [painter.paint(0, distinct(colors[0], [multisets_of(painter.pack(received), each)]))]
 
 
 def _folklore(tuples: _Tuples) -> Step:

@@ -11,7 +11,7 @@ from mpsn._rows.rows import Rows
 from mpsn.wl._inputs import is_one, of_vertices, read, uniform
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement, Relation, refine, step_by_relations
-from mpsn.wl.relations import narrow
+from mpsn.wl._relations import narrow
 
 
 def wl(

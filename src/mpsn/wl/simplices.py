@@ -15,7 +15,7 @@ from mpsn.wl._inputs import Initial, check_vertices
 from mpsn.wl._marks import refine_marked
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement, refine, step_by_relations
-from mpsn.wl.relations import ADJACENCIES, relations_of
+from mpsn.wl._relations import ADJACENCIES, relations_of
 
 
 def swl(
@@ -117,8 +117,8 @@ def _initial(K: Complex, how: object) -> tuple[list[Initial], dict[int, str]]:
     levels = range(max(K.dim, 0) + 1)
     if how == "dimension":
         return [start.uniform(K.count(k), K.device) for k in levels], dict.fromkeys(levels, how)
-    given = list(K.x if how == "features" else cast("Sequence[Tensor | None]", how))
-    rows = given + [None] * (len(levels) - len(given))
+    rows = list(K.x if how == "features" else cast("Sequence[Tensor | None]", how))
+    rows += [None] * (len(levels) - len(rows))
     for k in levels:
         row = rows[k]
         if row is not None and (
