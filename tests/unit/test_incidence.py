@@ -16,7 +16,7 @@ from mpsn import SimplicialComplex
 from mpsn._rows.rows import Rows
 from mpsn._rows.sums import CHUNK, LeaveOneOut, Matrix, segment_sum
 from mpsn.complexes import Incidence
-from mpsn.complexes._operators import sorted_entries
+from mpsn.complexes._pairs import sorted_entries
 from mpsn.errors import ComplexError
 
 SUMS = ("from_faces", "from_cofaces", "upper", "lower")

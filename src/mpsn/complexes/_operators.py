@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn._rows.rows import Rows
+from mpsn.complexes._pairs import Kind, entry_pairs, sorted_entries
 from mpsn.complexes.incidence import Incidence, coo
 from mpsn.errors import ComplexError
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
 
 Part = Literal["full", "up", "down"]
-Kind = Literal["boundary", "coboundary", "lower", "upper"]
 
 
 class Adjacency(NamedTuple):
@@ -193,30 +192,7 @@ def adjacency(K: "Complex", k: int, kind: Kind) -> Adjacency:
         raise ComplexError(
             f"Expected adjacency 'boundary', 'coboundary', 'lower' or 'upper', got {kind!r}."
         )
-    B, one, two = entry_pairs(K, k, kind)
+    B = K.incidence(k + 1 if kind == "upper" else k)
+    one, two = entry_pairs(B, kind)
     end, shared = (B.face, B.cell) if kind == "upper" else (B.cell, B.face)
     return Adjacency(end[one], end[two], shared[one], B.signs[one] * B.signs[two])
-
-
-def entry_pairs(
-    K: "Complex", k: int, kind: Literal["upper", "lower"]
-) -> tuple[Incidence, Tensor, Tensor]:
-    """Return the incidence of the shared cells, and the entries of receivers and senders."""
-    B = K.incidence(k + 1 if kind == "upper" else k)
-    if kind == "upper":
-        groups = Rows(sorted_entries(B), len(B.face), B.width, B.ptr)
-    else:
-        groups = B.positions
-    others = groups.others()
-    return B, groups.item[others.row], groups.item[others.item]
-
-
-def sorted_entries(B: Incidence) -> Tensor:
-    """Return the entries by cell and, within a cell, by ascending face, (nnz,) int64."""
-
-    def find() -> Tensor:
-        order = B.positions.item
-        return order[Rows(B.cell[order], len(B)).positions.item]
-
-    entries: Tensor = B._keep("sorted", find)
-    return entries

@@ -4,8 +4,8 @@ from mpsn.complexes._batching import cut_table, take
 from mpsn.complexes._building import close_tables, close_under_faces, named_complex
 from mpsn.complexes._mapped import is_packed
 from mpsn.complexes._maps import image
-from mpsn.complexes._operators import Kind, entry_pairs
 from mpsn.complexes._packed import labels_by_complex, open_or_load
+from mpsn.complexes._pairs import Kind, Pairs, number_of_pairs, pairs_of
 from mpsn.complexes._parts import closure, restrict
 from mpsn.complexes._sampling import nearby
 from mpsn.complexes._saving import encode_labels, from_parts, to_parts
@@ -13,20 +13,22 @@ from mpsn.complexes.complex import as_incidences
 
 __all__ = [
     "Kind",
+    "Pairs",
     "as_incidences",
     "close_tables",
     "close_under_faces",
     "closure",
     "cut_table",
     "encode_labels",
-    "entry_pairs",
     "from_parts",
     "image",
     "is_packed",
     "labels_by_complex",
     "named_complex",
     "nearby",
+    "number_of_pairs",
     "open_or_load",
+    "pairs_of",
     "restrict",
     "take",
     "to_parts",

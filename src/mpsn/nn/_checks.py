@@ -63,31 +63,43 @@ def check_cochain(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> No
 
 
 def _check_features(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> None:
-    """Raise unless ``h`` is (n_k, F) or (n_k, B, F), of the type and on the device of ``like``.
+    """Raise unless ``h`` is (n_k, F) or (n_k, B, F), of the type and on the device of ``like``."""
+    suits = (
+        isinstance(h, Tensor)
+        and h.device == like.device == K.device
+        and (h.dtype == like.dtype or _same_later(h, like))
+        and h.dim() in (2, 3)
+        and (h.shape[0], h.shape[-1]) == (K.count(k), width)
+    )
+    if not suits:
+        raise LayerError(_misfit(K, k, h, width, like))
 
-    Autocast converts types by itself, except for double precision.
-    """
+
+def _same_later(h: Tensor, like: Tensor) -> bool:
+    """Return whether types become equal: autocast converts all but doubles."""
+    double = torch.float64 in (h.dtype, like.dtype)
+    return not double and torch.is_autocast_enabled(h.device.type)
+
+
+def _misfit(K: Complex, k: int, h: Any, width: int, like: Tensor) -> str:
+    """Return what is wrong with features."""
     if not isinstance(h, Tensor):
-        raise LayerError(
-            f"Expected the features of the {k}-cells as a tensor, got {type(h).__name__}."
-        )
+        return f"Expected the features of the {k}-cells as a tensor, got {type(h).__name__}."
     if not h.device == like.device == K.device:
-        raise LayerError(
+        return (
             f"Expected complex, features and layer on one device, got {K.device}, {h.device} and "
             f"{like.device}; move them with .to(device)."
         )
-    double = torch.float64 in (h.dtype, like.dtype)
-    if h.dtype != like.dtype and (double or not torch.is_autocast_enabled(h.device.type)):
-        raise LayerError(
+    if h.dtype != like.dtype and not _same_later(h, like):
+        return (
             f"Expected features of type {like.dtype}, like the layer and other features, got "
             f"{h.dtype}; convert them with .to({like.dtype}), or the others with .to({h.dtype})."
         )
     n = K.count(k)
-    if h.dim() not in (2, 3) or h.shape[0] != n or h.shape[-1] != width:
-        raise LayerError(
-            f"Expected features of the {k}-cells of shape ({n}, {width}) or ({n}, B, {width}), "
-            f"got {tuple(h.shape)}."
-        )
+    return (
+        f"Expected features of the {k}-cells of shape ({n}, {width}) or ({n}, B, {width}), "
+        f"got {tuple(h.shape)}."
+    )
 
 
 def cochains(
@@ -120,19 +132,19 @@ def cochains_of(
     they are empty then. Where autocast is on, they get its type, before they are gathered and
     summed: dense layers would round them later, and sums are then read in half the size.
     """
-    kind, out = like.device.type, []
-    lower = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
+    out = []
     for k, width in widths.items():
         x = xs[k] if k < len(xs) else None
-        if x is None:
-            x = _nothing(K, k, xs, width, like)
-        _check_features(K, k, x, width, like)
-        out.append(x.to(lower) if x.dtype == torch.float32 else x)
-        if x.shape[1:-1] != out[0].shape[1:-1]:
+        out.append(_nothing(K, k, xs, width, like) if x is None else x)
+        _check_features(K, k, out[-1], width, like)
+        if out[-1].shape[1:-1] != out[0].shape[1:-1]:
             raise LayerError(
                 f"Expected features (n, F), or (n, B, F) of the same B, in all dimensions, got "
-                f"{tuple(out[0].shape)} and {tuple(x.shape)}."
+                f"{tuple(out[0].shape)} and {tuple(out[-1].shape)}."
             )
+    if torch.is_autocast_enabled(like.device.type):
+        lower = torch.get_autocast_dtype(like.device.type)
+        out = [x.to(lower) if x.dtype == torch.float32 else x for x in out]
     return out
 
 

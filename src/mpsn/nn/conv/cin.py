@@ -21,9 +21,8 @@ class SplitLinear(torch.nn.Linear):
 
     def forward(self, x: Tensor | Sequence[Tensor]) -> Tensor:
         """Return (n, ..., G)."""
-        if isinstance(x, Tensor):
-            return super().forward(x)
-        return reduce(torch.add, fn.split_linear(x, self.weight, self.bias))
+        parts = [x] if isinstance(x, Tensor) else x
+        return reduce(torch.add, fn.split_linear(parts, self.weight, self.bias))
 
     def split(self, parts: Sequence[Tensor]) -> list[Tensor]:
         """Return the projection of each part, whose sum is the result, if they have equal n."""
@@ -116,7 +115,7 @@ class CINConv(torch.nn.Module):
         self.act = activation(act, inplace=True)  # for messages, which nothing else uses
         start = torch.full((max_dim + 1, 2 + lower), float(eps))  # (dimension, part of the update)
         self.eps = torch.nn.Parameter(start) if train_eps else None
-        self.fixed_eps = float(eps)
+        self.fixed_eps, self.weighs = float(eps), bool(train_eps or eps)
 
     def forward(
         self, K: Complex, xs: Sequence[Tensor | None], dims: Sequence[int] | None = None
@@ -143,7 +142,7 @@ class CINConv(torch.nn.Module):
 
     def received(self, K: Complex, hs: Sequence[Tensor], k: int, part: int) -> Tensor:
         """Return what MLP_B, part 0, MLP_↑, part 1, or MLP_↓, part 2, reads for the k-cells."""
-        own = self.own(k, hs[k], part)
+        own = self.own(k, hs[k], part) if self.weighs else hs[k]
         if part == 1:
             above = k < self.max_dim
             return own + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1)) if above else own
@@ -155,9 +154,8 @@ class CINConv(torch.nn.Module):
 
     def own(self, k: int, h: Tensor, part: int) -> Tensor:
         """Return (1 + ε_B) h, part 0, (1 + ε_↑) h, part 1, or (1 + ε_↓) h, part 2."""
-        if self.eps is not None:
-            return (1 + self.eps[k, part]) * h
-        return (1 + self.fixed_eps) * h if self.fixed_eps else h
+        eps = self.fixed_eps if self.eps is None else self.eps[k, part]
+        return (1 + eps) * h
 
     def upper(self, k: int, h: Tensor, coface: Tensor, incidence: Incidence) -> Tensor:
         """Return the sums of messages from the upper neighbors of the k-cells."""

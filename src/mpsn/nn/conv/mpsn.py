@@ -9,7 +9,7 @@ from torch import Tensor
 from mpsn._rows.sums import per_row
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Reduce
-from mpsn.complexes.internal import Kind, entry_pairs
+from mpsn.complexes.internal import Kind, pairs_of
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import check_input
@@ -225,22 +225,17 @@ class MPSNConv(torch.nn.Module):
         return _join([exchange(message, signed=signed, reduce=r) for r in self.reduces])
 
     def _by_pairs(self, K: Complex, k: int, kind: Kind, h: Tensor, near: Tensor) -> Tensor:
-        if kind == "boundary" or kind == "coboundary":
-            receiver, sender, _, sign = K.adjacency(k, kind)
-            values = {"sender": near[sender]}
-        else:
-            B, one, two = entry_pairs(K, k, kind)
-            end, shared = (B.face, B.cell) if kind == "upper" else (B.cell, B.face)
-            receiver, sign, between = end[one], B.signs[one] * B.signs[two], near[shared[two]]
-            between = per_row(B.signs[two], between) * between if self.signed else between
-            values = {"sender": h[end[two]], "shared": between}
-        order = receiver.argsort(stable=True)  # required by some aggregations
-        receiver, sign = receiver[order], sign[order]
-        values = {name: value[order] for name, value in values.items()}
-        values["receiver"] = per_row(sign, h) * h[receiver] if self.signed else h[receiver]
+        pairs, apart = pairs_of(K, k, kind), kind in ("boundary", "coboundary")
+        values = {"sender": (near if apart else h)[pairs.sender], "receiver": h[pairs.receiver]}
+        if not apart:
+            values["shared"] = near[pairs.shared]
+        if self.signed:
+            values["receiver"] = per_row(pairs.sign, h) * values["receiver"]
+        if self.signed and not apart:
+            values["shared"] = per_row(pairs.sender_sign, near) * values["shared"]
         message = self._call(kind, k, **values)
-        message = per_row(sign, message) * message if self.signed else message
-        return self._aggregate(message, receiver, h.shape[0])
+        message = per_row(pairs.sign, message) * message if self.signed else message
+        return self._aggregate(message, pairs.receiver, h.shape[0])
 
 
 def _read_aggregation(aggr: object) -> tuple[list[Reduce], Any]:

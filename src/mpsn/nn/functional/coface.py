@@ -12,7 +12,7 @@ from mpsn.errors import LayerError
 from mpsn.nn.functional import _coface_cuda
 
 Activation = Callable[[Tensor], Tensor]
-ACTS: dict[str, Activation] = {
+ACTS: dict[str, Activation] = {  # as functions, which are not fused
     "elu": nnf.elu,
     "id": lambda x: x,
     "relu": torch.relu,
@@ -43,13 +43,9 @@ def split_linear(parts: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -
         >>> torch.allclose(left + right, dense(torch.cat([a, b], dim=1)), atol=1e-6)
         True
     """
-    out, start = [], 0
-    for i, part in enumerate(parts, start=1):
-        width = part.shape[-1]
-        columns = weight.narrow(1, start, width)
-        out.append(nnf.linear(part, columns, bias if i == len(parts) else None))
-        start += width
-    return out
+    columns = weight.split_with_sizes([part.shape[-1] for part in parts], 1)
+    out = [*map(nnf.linear, parts[:-1], columns)]
+    return [*out, nnf.linear(parts[-1], columns[-1], bias)]
 
 
 def coface_messages(
@@ -100,10 +96,6 @@ def messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
     if p.is_cuda and kind and _coface_cuda.can_run(p, q, B):
         out: Tensor = _fused(p, q, *B.parts(), kind)
         return out
-    return _messages(p, q, B, act)
-
-
-def _messages(p: Tensor, q: Tensor, B: Incidence, act: Activation) -> Tensor:
     m = B.gather(p)
     if B.width is None:
         return B.upper_messages(act(m + B.spread(q)))
@@ -173,7 +165,7 @@ def _turn_back(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
             t.view_as(t) if further else t.detach().requires_grad_(need)
             for t, need in zip((p, q), needed, strict=True)
         ]
-        out = _messages(p, q, Incidence.of_parts(*tensors, *numbers), ACTS[kind])
+        out = messages(p, q, Incidence.of_parts(*tensors, *numbers), ACTS[kind])
     learn = [t for t, need in zip(ends, needed, strict=True) if need]
     each = iter(torch.autograd.grad(out, learn, grad, create_graph=further))
     return *(next(each) if need else None for need in needed), *(None,) * 6
