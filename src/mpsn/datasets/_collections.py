@@ -30,8 +30,7 @@ from mpsn.datasets._tables import (
     split_targets,
     with_gaps,
 )
-from mpsn.datasets._tu_graphs import split_raw
-from mpsn.datasets._tu_raw import choose_targets, name_of, parse, read_members
+from mpsn.datasets._tu_raw import choose_targets, name_of, parse, read_members, split_raw
 from mpsn.errors import FileError, LeftOut, did_you_mean
 
 Item = tuple[str, Any, Any]  # name, graph, label; None for no label, a list for several targets

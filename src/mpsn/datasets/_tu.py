@@ -108,17 +108,18 @@ def TU(name: str, data: str | os.PathLike[str] | None = None) -> TUDataset:
             LeftOut,
             stacklevel=2,
         )
-    labels = raw.labels
-    found = labels is not None and labels.shape[1] == 1 and len(np.unique(labels)) <= MAX_KINDS
-    degrees = labels is None and raw.attributes is None
-    union = lift(raw, "labels" if found else "degrees" if degrees else "constant")
+    labels = raw.node_labels
+    few = labels is not None and labels.shape[1] == 1 and len(np.unique(labels)) <= MAX_KINDS
+    degrees = labels is None and raw.node_attributes is None
+    union = lift(raw, "labels" if few else "degrees" if degrees else "constant")
     kinds = union.x[0]
     assert kinds is not None
     if degrees and int(kinds.max()) >= MAX_KINDS:
         union = union.replace(x=[torch.zeros_like(kinds)])
-    numbers = [table for table in (None if found else labels, raw.attributes) if table is not None]
+    tables = (None if few else labels, raw.node_attributes)
+    numbers = [table for table in tables if table is not None]
     table = np.concatenate(numbers, axis=1) if numbers else None
-    return assemble(name, union, not degrees, table, found)
+    return assemble(name, union, not degrees, table, few)
 
 
 def _parts(features: Features) -> tuple[Sequence[str], Sequence[str]]:
@@ -191,8 +192,8 @@ def lift(raw: RawGraphs, features: Features) -> SimplicialComplex:
     if features == "degrees":
         kinds = _ranks(torch.bincount(K.faces(1).reshape(-1), minlength=n))
     elif features == "labels":
-        assert raw.labels is not None
-        kinds = _ranks(torch.from_numpy(raw.labels[:, 0].copy()))
+        assert raw.node_labels is not None
+        kinds = _ranks(torch.from_numpy(raw.node_labels[:, 0].copy()))
     parts = {"x_0": kinds[:, None], "y": _targets(raw.targets)}
     for k in range(K.dim + 1):
         parts[f"ptr_{k}"] = torch.searchsorted(K.simplices(k)[:, 0].contiguous(), starts)

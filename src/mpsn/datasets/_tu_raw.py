@@ -1,28 +1,29 @@
-"""The raw layout of the TU collection: text files with one or two numbers per line."""
+"""The raw layout of the TU collection: text files with numbers on each line."""
 
 import re
 import warnings
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import networkx as nx
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from mpsn._files.io import open_zip, read_member
-from mpsn._files.limits import explained
-from mpsn._rows.compiled import compiled
+from mpsn._files.limits import Limit, explained
+from mpsn.convert import Graph
 from mpsn.errors import FileError, LeftOut
 
 MAX_BYTES = 1 << 29  # of all files of a set; those of the largest of the six take some 200 MB
+GRAPH_BYTES, VERTEX_BYTES, EDGE_BYTES = 1000, 1500, 700  # of Python objects
 MIXED = "the files are incomplete or belong to different data sets"
 NEEDED = ("A", "graph_indicator")
-OPTIONAL = (
-    *("graph_labels", "graph_attributes", "node_labels"),
-    *("node_attributes", "edge_labels", "edge_attributes"),
-)
+FIELDS = ("node_labels", "node_attributes", "edge_labels", "edge_attributes")
+OPTIONAL = ("graph_labels", "graph_attributes", *FIELDS)
 Integers = NDArray[np.int64]
 Numbers = NDArray[Any]
 Members = dict[str, bytes | bytearray]
@@ -38,8 +39,8 @@ class RawGraphs(NamedTuple):
     edges: Integers  # (listings, 2)
     owner: Integers  # (vertices,), ascending
     targets: Numbers  # (graphs, targets): labels, or attributes if there are none
-    labels: Integers | None = None
-    attributes: Numbers | None = None
+    node_labels: Integers | None = None
+    node_attributes: Numbers | None = None
     edge_labels: Integers | None = None
     edge_attributes: Numbers | None = None
     size: int = 0  # of the files
@@ -59,28 +60,34 @@ def read_members(
     unpacked; see :func:`mpsn._files.io.open_zip` for zip files.
     """
     where = "the download" if isinstance(source, bytes) else str(source)
-    found: Members = {}
-    content: bytes | bytearray | None
+    members: Members = {}
     with explained(where, f"the set {name} in TU layout"):
         if isinstance(source, Path) and source.is_dir():
             for part in (*needed, *optional):
-                if (content := _from_folder(source, name, part, max_bytes)) is not None:
-                    found[part] = content
-                    max_bytes -= len(content)
+                paths = (source / place for place in _places(name, part))
+                if path := next((path for path in paths if path.is_file()), None):
+                    if (size := path.stat().st_size) > max_bytes:
+                        raise FileError(
+                            f"Expected {path.name} of at most {max_bytes:,} bytes unpacked, got "
+                            f"{size:,}; get a good copy of {name}."
+                        )
+                    members[part] = path.read_bytes()
+                    max_bytes -= size
         else:
             with open_zip(source, max_bytes) as archive:
                 for part in (*needed, *optional):
-                    if (content := _from_zip(archive, name, part)) is not None:
-                        found[part] = content
-    missing = [f"{name}_{part}.txt" for part in needed if part not in found]
-    if not missing and not {"graph_labels", "graph_attributes"} & found.keys():
+                    places = (archive.NameToInfo.get(place) for place in _places(name, part))
+                    if (member := next(filter(None, places), None)) is not None:
+                        members[part] = read_member(archive, member)
+    missing = [f"{name}_{part}.txt" for part in needed if part not in members]
+    if not missing and not {"graph_labels", "graph_attributes"} & members.keys():
         missing = [f"{name}_graph_labels.txt or {name}_graph_attributes.txt"]
     if missing:
         raise FileError(
             f"Expected {', '.join(missing)} in {where}, at the top, in {name}/ or in {name}/raw/, "
             f"found none; get a complete copy."
         )
-    return found
+    return members
 
 
 def holds(folder: Path, name: str) -> bool:
@@ -93,7 +100,7 @@ def name_of(path: Path) -> str | None:
     names: list[str] = []
     if path.is_dir():
         places = ("*_A.txt", "*/*_A.txt", "*/*/*_A.txt")
-        names = [found.name for place in places for found in path.glob(place)]
+        names = [file.name for place in places for file in path.glob(place)]
     elif path.suffix == ".zip":
         with explained(path, "a zip file"), open_zip(path) as archive:
             names = [name.rsplit("/", 1)[-1] for name in archive.namelist()]
@@ -104,28 +111,6 @@ def name_of(path: Path) -> str | None:
 
 def _places(name: str, part: str) -> list[str]:
     return [f"{folder}{name}_{part}.txt" for folder in ("", "raw/", f"{name}/", f"{name}/raw/")]
-
-
-def _from_folder(folder: Path, name: str, part: str, most: int) -> bytes | None:
-    for path in (folder / place for place in _places(name, part)):
-        if path.is_file():
-            _check_size(name, path.name, path.stat().st_size, most)
-            return path.read_bytes()
-    return None
-
-
-def _from_zip(file: zipfile.ZipFile, name: str, part: str) -> bytearray | None:
-    listed = set(file.namelist())
-    place = next((place for place in _places(name, part) if place in listed), None)
-    return None if place is None else read_member(file, file.getinfo(place))
-
-
-def _check_size(name: str, place: str, size: int, most: int) -> None:
-    if size > most:
-        raise FileError(
-            f"Expected {place} of at most {most:,} bytes unpacked, got {size:,}; get a good copy "
-            f"of {name}, or unpack it into a folder."
-        )
 
 
 def choose_targets(name: str, members: Members, target: str | None) -> Members:
@@ -145,16 +130,13 @@ def choose_targets(name: str, members: Members, target: str | None) -> Members:
 
 def parse(name: str, members: Members) -> RawGraphs:
     """Parse the files of a data set and check that they fit together."""
-    edges = _integers(name, "A", members, 2)
-    edges -= 1
-    owner = _integers(name, "graph_indicator", members, 1)[:, 0]
-    owner -= 1
-    classes = _integers(name, "graph_labels", members, None) if "graph_labels" in members else None
-    targets = _floats(name, "graph_attributes", members) if classes is None else classes
+    edges = _table(name, "A", members, width=2) - 1
+    owner = _table(name, "graph_indicator", members, width=1)[:, 0] - 1
+    part = "graph_labels" if "graph_labels" in members else "graph_attributes"
+    targets = _table(name, part, members)
     n, graphs = len(owner), len(targets)
     if not graphs:
-        part = "attributes" if classes is None else "labels"
-        raise FileError(f"Expected graphs in {name}_graph_{part}.txt, got none.")
+        raise FileError(f"Expected graphs in {name}_{part}.txt, got none.")
     _check(
         (owner >= 0) & (owner < graphs),
         f"graph numbers 1..{graphs} in {name}_graph_indicator.txt, as many as there are labels or "
@@ -167,20 +149,16 @@ def parse(name: str, members: Members) -> RawGraphs:
         lambda i: f"none of graph {i + 1}",
     )
     extra: dict[str, Any] = {}
-    for part, field, rows in (
-        ("node_labels", "labels", n),
-        ("node_attributes", "attributes", n),
-        ("edge_labels", "edge_labels", len(edges)),
-        ("edge_attributes", "edge_attributes", len(edges)),
-    ):
+    for part in FIELDS:
         if part in members:
-            read = _integers(name, part, members, None) if "labels" in part else None
-            extra[field] = found = _floats(name, part, members) if read is None else read
-            if len(found) != rows:
-                each = f"{rows} vertices" if rows == n else f"{rows} lines of {name}_A.txt"
+            extra[part] = _table(name, part, members)
+            rows, what = (
+                (n, "vertices") if part[0] == "n" else (len(edges), f"lines of {name}_A.txt")
+            )
+            if len(extra[part]) != rows:
                 raise FileError(
-                    f"Expected a line for each of {each} in {name}_{part}.txt, got {len(found)}; "
-                    f"{MIXED}."
+                    f"Expected a line for each of {rows} {what} in {name}_{part}.txt, got "
+                    f"{len(extra[part])}; {MIXED}."
                 )
     _check(
         ((edges >= 0) & (edges < n)).reshape(-1),
@@ -196,33 +174,23 @@ def parse(name: str, members: Members) -> RawGraphs:
     _check_directions(name, edges, n)
     if (np.diff(owner) < 0).any():  # the layout allows any order of vertices
         order = np.argsort(owner, kind="stable")
-        rank = np.empty_like(order)
-        rank[order] = np.arange(n)
-        edges, owner = rank[edges], owner[order]
-        extra |= {key: extra[key][order] for key in ("labels", "attributes") if key in extra}
+        edges, owner = np.argsort(order)[edges], owner[order]
+        extra |= {key: table[order] for key, table in extra.items() if key[0] == "n"}
     return RawGraphs(name, edges, owner, targets, **extra, size=sum(map(len, members.values())))
 
 
 def _check_directions(name: str, edges: Integers, n: int) -> None:
-    """Refuse edges of which some are listed in both directions and others in one.
-
-    Sums of mixed keys tell at once that all are listed in both.
-    """
-    low, high = edges.min(axis=1), edges.max(axis=1)
-    keys = (low.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) ^ high.astype(np.uint64)
-    keys *= np.uint64(0xBF58476D1CE4E5B9)
-    keys ^= keys >> np.uint64(29)
-    up, down = edges[:, 0] < edges[:, 1], edges[:, 0] > edges[:, 1]
-    if keys[up].sum() == keys[down].sum():
+    """Refuse edges of which some are listed in both directions and others in one."""
+    keys = edges.min(axis=1) * n + edges.max(axis=1)
+    up, down = keys[edges[:, 0] < edges[:, 1]], keys[edges[:, 0] > edges[:, 1]]
+    if up.sum() == down.sum():  # all are in both: no need to sort them
         return
-    flat = low * n + high
-    paired = np.intersect1d(flat[up], flat[down])
-    single = np.setxor1d(flat[up], flat[down])
-    if len(paired) and len(single):
+    single = np.setxor1d(up, down)
+    if len(single) and (paired := len(np.intersect1d(up, down))):
         u, v = divmod(int(single[0]), n)
         raise FileError(
             f"Expected all edges of {name}_A.txt in both directions, or all in one, got "
-            f"{len(paired)} in both and {len(single)} in one, such as {[u + 1, v + 1]}; it may be "
+            f"{paired} in both and {len(single)} in one, such as {[u + 1, v + 1]}; it may be "
             f"cut off: get a complete copy."
         )
 
@@ -232,75 +200,77 @@ def _check(right: NDArray[np.bool_], expected: str, got: Callable[[int], str]) -
         raise FileError(f"Expected {expected}, got {got(int(np.argmin(right)))}; {MIXED}.")
 
 
-def _integers(name: str, part: str, members: Members, columns: int | None) -> Integers:
-    content = members[part]
-    start = content.lstrip().partition(b"\n")[0]
-    width = columns or max(1, len(re.split(rb"[\s,]+", start.strip())))
-    lines = content.count(b"\n") + 1
-    rows, bad, table = 0, 1, np.empty((0, width), np.int64)
-    if width <= 2 or lines * width <= len(content):  # a number takes two characters at least
-        table = np.empty((lines, width), np.int64)
-        rows, bad = _read_table(np.frombuffer(content, np.uint8), table)
-    if bad:
-        line = _line(content, bad)
-        what = "two numbers" if width == 2 else "one number" if width == 1 else f"{width} numbers"
-        raise FileError(
-            f"Expected {what} on each line of {name}_{part}.txt, got {line!r:.40} on line {bad}."
-        )
-    return table[:rows]
-
-
-def _line(content: bytes | bytearray, number: int) -> str:
-    start = 0
-    for _ in range(number - 1):
-        start = content.index(b"\n", start) + 1
-    return content[start : start + 100].partition(b"\n")[0].decode(errors="replace").strip()
-
-
-def _floats(name: str, part: str, members: Members) -> Numbers:
+def _table(name: str, part: str, members: Members, width: int | None = None) -> Numbers:
+    """Return the numbers of a file, separated by commas or blanks: a row for each line with any."""
+    kind: Any = np.float64 if part.endswith("attributes") else np.int64
+    what = "numbers" if kind is np.float64 else "integers"
+    each = "equally many" if width is None else f"{width}"
     content = members[part].replace(b",", b" ")
+    table: Numbers = np.empty((0, width or 1), kind)
     try:
-        table = np.loadtxt(BytesIO(content), ndmin=2, comments=None) if content.strip() else None
-    except ValueError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)  # of fractions taken for integers
+            if content.strip():
+                table = np.loadtxt(BytesIO(content), kind, ndmin=2, comments=None)
+        problem = f"{table.shape[1]}" if width and table.shape[1] != width else ""
+    except (ValueError, DeprecationWarning) as error:
+        problem = re.split(r";|\. ", str(error))[0]
+    if problem or not np.isfinite(table).all():
         raise FileError(
-            f"Expected numbers, equally many on each line, in {name}_{part}.txt, got {error}."
-        ) from error
-    table = np.empty((0, 1)) if table is None else table
-    if not np.isfinite(table).all():
-        raise FileError(f"Expected finite numbers in {name}_{part}.txt, got NaN or infinity.")
+            f"Expected {what}, {each} on each line, in {name}_{part}.txt, got "
+            f"{problem or 'NaN or infinity; expected finite ones'}."
+        )
     return table
 
 
-@compiled
-def _read_table(text: NDArray[np.uint8], table: Integers) -> tuple[int, int]:
-    """Fill the table with integers separated by commas or blanks; skip empty lines.
+def split_raw(raw: RawGraphs) -> Iterator[Graph | nx.Graph]:  # type: ignore[type-arg]
+    """Yield the graphs of a set one by one, with all that is known of vertices and edges.
 
-    Returns:
-        The number of rows, and the number of the first bad line, from 1, or 0.
+    Labels or attributes become x and edge_attr; if vertices or edges have both, they become the
+    attributes ``label`` and ``attribute`` of networkx graphs, so that each keeps its type.
     """
-    columns = table.shape[1]
-    row, column, line = 0, 0, 1
-    value, digits, sign = 0, 0, 0  # of the number being read; sign 0 before it begins
-    for i in range(text.size + 1):
-        c = text[i] if i < text.size else 10
-        if 48 <= c <= 57:
-            if digits == 18 or column == columns:
-                return row, line
-            value, digits, sign = value * 10 + (c - 48), digits + 1, sign if sign else 1
-            continue
-        if c == 45 and sign == 0:  # -
-            sign = -1
-            continue
-        if sign and not digits:
-            return row, line
-        if digits:
-            table[row, column] = sign * value
-            column += 1
-        value, digits, sign = 0, 0, 0
-        if c == 10:
-            if column not in (0, columns):
-                return row, line
-            row, column, line = row + (column == columns), 0, line + 1
-        elif c not in (9, 13, 32, 44):
-            return row, line
-    return row, 0
+    n, m, graphs = len(raw.owner), len(raw.edges), len(raw.targets)
+    both = raw.node_labels is not None and raw.node_attributes is not None
+    both |= raw.edge_labels is not None and raw.edge_attributes is not None
+    need = GRAPH_BYTES * graphs + (VERTEX_BYTES * n + EDGE_BYTES * m) * both
+    Limit.of(raw.name, raw.size).check(need, f"{graphs:,} graphs, {n:,} vertices, {m:,} edges")
+    owner = raw.owner[raw.edges[:, 0]]
+    order = np.argsort(owner, kind="stable")
+    edges = raw.edges[order]
+    vertex_tables = (raw.node_labels, raw.node_attributes)
+    edge_tables = [t if t is None else t[order] for t in (raw.edge_labels, raw.edge_attributes)]
+    cuts = [np.searchsorted(ids, np.arange(graphs + 1)) for ids in (raw.owner, owner[order])]
+    for (start, stop), (first, last) in zip(
+        *map(pairwise, map(np.ndarray.tolist, cuts)), strict=True
+    ):
+        vertices = [None if table is None else table[start:stop] for table in vertex_tables]
+        links = [None if table is None else table[first:last] for table in edge_tables]
+        ends = edges[first:last] - start
+        if both:
+            graph: nx.Graph[int] = nx.Graph()
+            graph.add_nodes_from(enumerate(_named(vertices, stop - start)))
+            for (u, v), row in zip(ends.tolist(), _named(links, len(ends)), strict=True):
+                if not graph.has_edge(u, v):  # the first listing counts
+                    graph.add_edge(u, v, **row)
+            yield graph
+        else:
+            x, attr = (
+                next((torch.from_numpy(_single(t)) for t in tables if t is not None), None)
+                for tables in (vertices, links)
+            )
+            yield Graph(torch.from_numpy(np.ascontiguousarray(ends.T)), stop - start, x, attr)
+
+
+def _single(table: Numbers) -> Numbers:
+    return table.astype(np.float32) if table.dtype.kind == "f" else table.copy()
+
+
+def _named(tables: Sequence[Numbers | None], n: int) -> list[dict[str, Any]]:
+    """Return the values in each of n rows by name: label, or label_0 and so on, and attributes."""
+    rows: list[dict[str, Any]] = [{} for _ in range(n)]
+    for word, table in zip(("label", "attribute"), tables, strict=True):
+        width = 0 if table is None else table.shape[1]
+        names = [word] if width == 1 else [f"{word}_{i}" for i in range(width)]
+        for row, values in zip(rows, [] if table is None else table.tolist(), strict=False):
+            row.update(zip(names, values, strict=True))
+    return rows
