@@ -26,8 +26,8 @@ from tu_data import setup, splits
 from mpsn.datasets import TU
 from mpsn.estimators import SimplicialClassifier
 from mpsn.estimators import _trainer as trainer
-from mpsn.training._distributed import rank, world_size
 from mpsn.training._launch import joined
+from mpsn.training._processes import rank, world_size
 from mpsn_reproduction.engines.tu_training import train_folds
 
 EPOCHS = 4

@@ -23,8 +23,9 @@ from mpsn.estimators._progress import Progress
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import CIN, SIN, Hierarchical
 from mpsn.training._config import Network
-from mpsn.training._distributed import Parallel, rank, sum_gradients, world_size
+from mpsn.training._distributed import Parallel, sum_gradients
 from mpsn.training._launch import joined
+from mpsn.training._processes import rank, world_size
 from mpsn_reproduction.engines import graph_training, tu_training
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers.graph_data import GraphData

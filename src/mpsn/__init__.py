@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         plotting,
         regions,
         testing,
+        training,
         wl,
     )
     from mpsn.complexes import (
@@ -91,6 +92,7 @@ __all__ = [
     "ring_complexes",
     "rips_complex",
     "testing",
+    "training",
     "wl",
 ]
 

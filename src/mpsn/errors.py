@@ -60,6 +60,10 @@ class TrainingInterrupted(UserWarning):
     """Training that was interrupted; the best model so far is kept."""
 
 
+class CaptureWarning(UserWarning):
+    """Steps of training run one kernel after another, for they cannot be a CUDA graph."""
+
+
 class LeftOut(UserWarning):
     """Something in the data that is not used, and why."""
 

@@ -19,8 +19,8 @@ from mpsn.cli import main
 from mpsn.errors import MPSNError
 from mpsn.estimators import load
 from mpsn.training._device import pick_device
-from mpsn.training._distributed import balance
 from mpsn.training._launch import Place, _address, _have_own_gpus, find_place
+from mpsn.training._processes import balance
 from ranks import (
     GRAPHS,
     ROWS,

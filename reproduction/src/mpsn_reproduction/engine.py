@@ -12,7 +12,8 @@ from tqdm import tqdm
 from mpsn._files.io import check_writable
 from mpsn.errors import MissingDataError, MPSNError
 from mpsn.training._config import ConfigError
-from mpsn.training._distributed import agree, check_same, norms_apart, rank, world_size
+from mpsn.training._distributed import norms_apart
+from mpsn.training._processes import agree, check_same, rank, world_size
 from mpsn_reproduction.experiment import DataSets, Experiment, Job, Record
 from mpsn_reproduction.local import LocalEngine
 from mpsn_reproduction.store import Store, remaining

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import torch
 
 import mpsn
-from mpsn.training._distributed import norms_apart, world_size
+from mpsn.training._distributed import norms_apart
+from mpsn.training._processes import world_size
 from mpsn_reproduction.experiment import Experiment, Job, Record, Resources, Run
 
 

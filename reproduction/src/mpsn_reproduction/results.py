@@ -8,7 +8,7 @@ from mpsn._files.io import save_figure
 from mpsn.errors import FileError, MissingPackageError, MPSNError
 from mpsn.training._config import override
 from mpsn.training._device import Precision, check_precision
-from mpsn.training._distributed import rank
+from mpsn.training._processes import rank
 from mpsn_reproduction.catalog import CATALOG
 from mpsn_reproduction.engine import LOCAL, Engine, run
 from mpsn_reproduction.experiment import DataSets, Record

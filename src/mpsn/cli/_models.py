@@ -174,7 +174,7 @@ def fit(
     from mpsn.datasets._collections import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
     from mpsn.estimators._progress import forget
-    from mpsn.training._distributed import agree, rank
+    from mpsn.training._processes import agree, rank
 
     agree(lambda: check_writable(out, what="a model"))
     found = read_collection(

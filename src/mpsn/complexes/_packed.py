@@ -15,6 +15,7 @@ from mpsn._rows.checks import INTEGERS, as_tensor, check_features
 from mpsn._rows.value import SAVED
 from mpsn.complexes._batching import collate, cut, cut_table, take
 from mpsn.complexes._mapped import map_union, write_union
+from mpsn.complexes._padding import Padding, Shape
 from mpsn.complexes._saving import load
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.simplicial import SimplicialComplex
@@ -51,6 +52,10 @@ class ComplexDataset(Sequence[C]):
     @cached_property
     def _cuts(self) -> Tensor:
         return cut_table(self.union)
+
+    @cached_property
+    def _padding(self) -> Padding:
+        return Padding(self.union)
 
     def __len__(self) -> int:
         return self.union.num_complexes
@@ -104,12 +109,18 @@ class ComplexDataset(Sequence[C]):
         """Number of cells, (complexes, dim + 1) int64, one column per dimension."""
         return torch.stack([self.union.ptr(k).diff() for k in range(len(self.union._ptr))], dim=1)
 
-    def batch(self, index: Index) -> C:
+    def batch(self, index: Index, *, pad: Shape | None = None) -> C:
         """Return the union of the selected complexes, in that order.
 
         Args:
             index: Slice, list or tensor of positions, or a boolean mask.
+            pad: A shape, as :meth:`padded_shape` returns: one more complex, of padding, fills the
+                union up to it. Then ``index`` is a tensor of positions on the dataset's device,
+                which are not checked, and nothing waits for the device: such batches can be made
+                in a CUDA graph. Labels are left out. Defaults to none.
         """
+        if pad is not None:
+            return cast(C, self._padding.batch(cast(Tensor, index), pad))
         n, device = len(self), self.union.device
         if isinstance(index, slice):
             at = torch.tensor(range(n)[index], dtype=torch.int64, device=device)
@@ -128,6 +139,20 @@ class ComplexDataset(Sequence[C]):
             raise ComplexError(f"Expected positions below {n}, got {at.tolist()!s:.60}.")
         at = at % n if low < 0 else at
         return self._valid(take(self.union, self._cuts, at))
+
+    def padded_shape(self, index: Tensor) -> Shape:
+        """Return a shape for :meth:`batch` into which all batches of an index (..., B) fit.
+
+        It has a number of cells for every dimension, all different, then the number of entries of
+        every incidence of cells that vary in their number of faces.
+
+        Example:
+            >>> data = mpsn.clique_complexes([nx.complete_graph(n) for n in (2, 3, 4)])
+            >>> shape = data.padded_shape(torch.tensor([[0, 1], [2, 0]]))
+            >>> data.batch(torch.tensor([2, 0]), pad=shape)
+            SimplicialComplex(dim=2, counts=(128, 192, 256), complexes=3)
+        """
+        return self._padding.shape(index)
 
     def _valid(self, K: C) -> C:
         """Check the features that were read from a file; cells were checked when it was opened."""

@@ -54,7 +54,8 @@ from mpsn.lifting import AnyLift
 from mpsn.nn.models import SIN
 from mpsn.training._config import build
 from mpsn.training._device import Precision
-from mpsn.training._distributed import Forward, Parallel, check_same, norms_apart, world_size
+from mpsn.training._distributed import Forward, Parallel, norms_apart
+from mpsn.training._processes import check_same, world_size
 
 
 class Simplicial(BaseEstimator):

@@ -14,7 +14,7 @@ from mpsn.errors import LeftOut
 from mpsn.estimators._features import Encoding
 from mpsn.estimators._given import Notes
 from mpsn.estimators._threads import serially
-from mpsn.training._distributed import agree, check_same
+from mpsn.training._processes import agree, check_same
 
 SAMPLE = 10_000  # complexes in which features are found, if there are more
 

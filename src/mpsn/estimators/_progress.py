@@ -12,8 +12,8 @@ from torch import Tensor
 from mpsn.errors import FileError
 from mpsn.lifting import Lift
 from mpsn.training._checkpoint import ModelFile, damaged, read_model, write_model
-from mpsn.training._distributed import agree, rank
 from mpsn.training._loop import EarlyStopping
+from mpsn.training._processes import agree, rank
 
 SECONDS = 10.0  # between checkpoints
 

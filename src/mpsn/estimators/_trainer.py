@@ -22,9 +22,10 @@ from mpsn.estimators._progress import Progress, Resume
 from mpsn.estimators._settle import settle, unsettle
 from mpsn.estimators._threads import serial_worker
 from mpsn.training._device import OwnRandomness, check_precision, computing, pick_device, products
-from mpsn.training._distributed import Forward, Parallel, agree, sum_gradients, world_size
+from mpsn.training._distributed import Forward, Parallel, sum_gradients
 from mpsn.training._launch import LostProcess
 from mpsn.training._loop import EarlyStopping, fit
+from mpsn.training._processes import agree, world_size
 from mpsn.training._splits import hold_out
 
 MIN_SAMPLES = 20  # with fewer, none are held out for validation

@@ -13,8 +13,8 @@ from torch.overrides import TorchFunctionMode
 
 from mpsn._rows.device import pick_device as checked_device
 from mpsn.errors import MPSNError
-from mpsn.training._distributed import world_size
 from mpsn.training._launch import find_place
+from mpsn.training._processes import world_size
 
 _SEEDING = threading.RLock()
 _PRODUCTS, _BEFORE = threading.Lock(), list[str]()  # what was set, once for each block

@@ -13,12 +13,11 @@ DistributedDataParallel: batch norms talk during the backward pass, whose order 
 complexes of a batch, and between its messages theirs would be mixed up.
 """
 
-import heapq
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as nnf
@@ -26,89 +25,16 @@ from torch import Tensor
 from torch import distributed as dist
 
 from mpsn.complexes.complex import Complex
-from mpsn.errors import MPSNError
 from mpsn.nn.conv import CINConv, SINConv
 from mpsn.nn.conv._mlp import RowNorm
-from mpsn.training._launch import LostProcess
+from mpsn.training._processes import all_sum, balance, rank, talk, world_size
 
-T = TypeVar("T")
 Forward = Callable[[torch.nn.Module, Tensor], Tensor]  # network and positions (B,) to (B, C)
-
-
-def world_size() -> int:
-    """Return the number of processes that train together."""
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-def rank() -> int:
-    """Return the number of this process among them; number 0 writes files."""
-    return dist.get_rank() if world_size() > 1 else 0
 
 
 def norms_apart() -> bool:
     """Return whether there are several processes, and batch norms see the cells of their own."""
     return world_size() > 1 and os.environ.get("MPSN_SYNC_NORM", "1") == "0"
-
-
-def _talk(function: Callable[..., object], message: object) -> None:
-    """Call a function that talks to the other processes; say so when one of them is gone."""
-    try:
-        function(message)
-    except RuntimeError as error:
-        raise LostProcess(world_size()) from error
-
-
-def all_sum(x: Tensor) -> Tensor:
-    """Return the sum of a tensor over all processes; of one process, the tensor itself."""
-    if world_size() == 1:
-        return x
-    out = x.detach().clone(memory_format=torch.contiguous_format)
-    _talk(dist.all_reduce, out)
-    return out
-
-
-def agree(function: Callable[[], T]) -> T:
-    """Return what a function returns, or raise what it raises, in the first process."""
-    if world_size() == 1:
-        return function()
-    found: list[Any] = [None]
-    if rank() == 0:
-        try:
-            found = [function()]
-        except MPSNError as error:
-            found = [error]
-    _talk(dist.broadcast_object_list, found)
-    if isinstance(found[0], MPSNError):
-        raise found[0]
-    return found[0]  # type: ignore[no-any-return]
-
-
-def check_same(value: object, what: str) -> None:
-    """Raise unless all processes have the same value."""
-    first = agree(lambda: value)
-    if int(all_sum(torch.tensor(int(value != first)))):
-        raise MPSNError(
-            f"Expected the same {what} in all processes, got others in some; start all of them "
-            f"with one command, on the same files."
-        )
-
-
-def balance(cells: Tensor, parts: int) -> Tensor:
-    """Divide complexes with so many cells (B,) into parts with about as many cells; returns (B,).
-
-    The largest come first, each goes to the part with the fewest cells so far: the largest part has
-    at most a third more than it must have.
-
-    Example:
-        >>> from mpsn.training._distributed import balance
-        >>> balance(torch.tensor([7, 1, 6, 2, 2]), 2)
-        tensor([0, 1, 1, 1, 0])
-    """
-    loads, sizes, part = [(0, i) for i in range(parts)], cells.tolist(), [0] * len(cells)
-    for i in cells.argsort(descending=True, stable=True).tolist():
-        load, part[i] = loads[0]
-        heapq.heapreplace(loads, (load + sizes[i], part[i]))
-    return torch.tensor(part, dtype=torch.int64)
 
 
 def own_part(index: Tensor, cells: Tensor, none: int) -> Tensor:
@@ -136,7 +62,7 @@ def sum_gradients(module: torch.nn.Module) -> None:
     apart = [b for b in module.buffers() if b.is_floating_point() and norms_apart()]
     shares = [buffer / world_size() for buffer in apart]
     flat = torch.cat([there, *(part.reshape(-1) for part in (*grads, *shares))])
-    _talk(dist.all_reduce, flat)
+    talk(dist.all_reduce, flat)
     used, *sums = torch.split(flat, [len(there), *(part.numel() for part in (*weights, *apart))])
     for p, some, grad in zip(weights, used.tolist(), sums, strict=False):
         p.grad = grad.view_as(p) if some else None

@@ -1,9 +1,16 @@
 """Samples to train on, and samples held out."""
 
 import math
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from mpsn.errors import MPSNError
+from mpsn.training._losses import known
 
 
 def hold_out(y: Tensor, fraction: float, seed: int) -> tuple[Tensor, Tensor]:
@@ -26,3 +33,67 @@ def hold_out(y: Tensor, fraction: float, seed: int) -> tuple[Tensor, Tensor]:
             if held[members].all():
                 held[members[-1]] = False
     return (~held).nonzero()[:, 0], held.nonzero()[:, 0]
+
+
+Split = dict[str, Tensor]  # positions by the name of the part: train, val, test
+
+
+def splits_of(split: Any, y: Tensor, networks: int, seed: int) -> list[Split]:
+    """Return the parts for each network.
+
+    Args:
+        split: A fraction to hold out for validation, other samples for each network, in proportion
+            of the classes; positions ``(train, val)`` or ``(train, val, test)``; a dictionary
+            of positions by part; a splitter of scikit-learn, whose i-th split is that of network i;
+            or a list of pairs or dictionaries, one for each network.
+        y: Targets, (N,) or (N, T); samples without any that is known belong to no part of a
+            fraction.
+        networks: Number of networks.
+        seed: Of the samples held out.
+
+    Example:
+        >>> from mpsn.training._splits import splits_of
+        >>> splits_of(([0, 2], [1]), torch.zeros(3), networks=1, seed=0)
+        [{'train': tensor([0, 2]), 'val': tensor([1])}]
+    """
+    if isinstance(split, float | int):
+        if not 0 <= split < 1:
+            raise MPSNError(f"Expected a split from 0 to below 1, got {split}.")
+        usable = known(y).reshape(len(y), -1).any(dim=1).nonzero()[:, 0]
+        classes = y[usable] if y.dim() == 1 and not y.is_floating_point() else usable * 0
+        held = [hold_out(classes, split, seed + i) for i in range(networks)]
+        return [{"train": usable[stay], "val": usable[val]} for stay, val in held]
+    if hasattr(split, "split"):
+        every = list(islice(split.split(np.zeros(len(y)), y.numpy()), networks))
+        split = every[0] if len(every) == 1 else every
+    one = isinstance(split, Mapping) or not isinstance(split[0], Mapping | tuple | list)
+    if not one and isinstance(split, tuple) and not isinstance(split[0], Mapping):
+        one = all(np.ndim(part) == 1 for part in split)
+    each = [split] * networks if one else list(split)
+    if len(each) != networks:
+        raise MPSNError(
+            f"Expected a split, or one for each of {networks} networks, got {len(each)}."
+        )
+    return [_checked(parts, len(y)) for parts in each]
+
+
+def _checked(parts: Any, n: int) -> Split:
+    """Return positions by part, each sample in one part at most."""
+    if not isinstance(parts, Mapping):
+        parts = dict(zip(("train", "val", "test"), parts, strict=False))
+    out = {
+        name: torch.as_tensor(np.asarray(part), dtype=torch.int64) for name, part in parts.items()
+    }
+    every = torch.cat(list(out.values()))
+    if "train" not in out or not len(out["train"]) or every.min() < 0 or every.max() >= n:
+        raise MPSNError(
+            f"Expected positions from 0 to {n - 1} in each part of a split, and some for training, "
+            f"got {len(every)} of {int(every.min()) if len(every) else 0} to "
+            f"{int(every.max()) if len(every) else 0} in {', '.join(out)}."
+        )
+    if every.bincount().max() > 1:
+        raise MPSNError(
+            "Expected each sample in one part of a split, got some twice; remove those for "
+            "validation and testing from those for training."
+        )
+    return out

@@ -24,8 +24,9 @@ from mpsn.training._device import (
     products,
     seeded,
 )
-from mpsn.training._distributed import all_sum, own_part, sum_gradients, world_size
+from mpsn.training._distributed import own_part, sum_gradients
 from mpsn.training._loop import fit
+from mpsn.training._processes import all_sum, world_size
 from mpsn_reproduction.engines.on_disk import OnDisk
 from mpsn_reproduction.engines.side_by_side import mini_batches
 from mpsn_reproduction.engines.wide import HEIGHT, Wide, WideData

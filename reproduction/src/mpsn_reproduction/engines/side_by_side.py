@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from mpsn.training._capture import Capture
-from mpsn.training._distributed import all_sum, sum_gradients
+from mpsn.training._distributed import sum_gradients
+from mpsn.training._processes import all_sum
 
 # From positions (M, B) and the key of the capture to logits (M, B, C) and losses (M, B).
 Outputs = Callable[..., tuple[Tensor, Tensor]]

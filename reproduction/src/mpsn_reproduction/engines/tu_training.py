@@ -24,8 +24,9 @@ from mpsn.training._device import (
     products,
     seeded,
 )
-from mpsn.training._distributed import all_sum, own_part, world_size
+from mpsn.training._distributed import own_part
 from mpsn.training._loop import fit
+from mpsn.training._processes import all_sum, world_size
 from mpsn_reproduction.engines.one_by_one import train_alone
 from mpsn_reproduction.engines.side_by_side import SideBySide, by_classifier, mini_batches, score
 from mpsn_reproduction.engines.wide import HEIGHT, Wide, WideData

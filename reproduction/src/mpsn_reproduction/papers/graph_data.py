@@ -17,7 +17,7 @@ from mpsn.datasets import parse_molecule, read_molecules
 from mpsn.datasets._molecule_files import Table, read_table
 from mpsn.datasets._sources import at_hand
 from mpsn.errors import FileError, MissingDataError, MPSNError
-from mpsn.training._distributed import agree, world_size
+from mpsn.training._processes import agree, world_size
 from mpsn_reproduction.engines.graph_training import Parts
 from mpsn_reproduction.engines.on_disk import OnDisk, encode, find_kinds
 from mpsn_reproduction.rows import find
