@@ -26,13 +26,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mutants_changes import Change, changes, differs
-from mutants_tests import COLLECTING, Killer, Ran, Recorder, load_libraries, run_pytest
+from mutants_tests import (
+    COLLECTING,
+    LIBRARY,
+    REPRODUCTION,
+    Killer,
+    Ran,
+    Recorder,
+    load_libraries,
+    run_pytest,
+    sources_of,
+)
 
 ROOT = Path(__file__).parents[1]
-ROOMS = (
-    *("_files", "_rows", "complexes", "lifting", "wl", "regions", "nn", "datasets", "training"),
-    *("testing", "estimators", "experiments"),
-)
 PASSES = (3.0, 15.0, 120.0)  # seconds of tests that a mutant meets at a time
 HALF_WRITTEN = shutil.ignore_patterns("*.pyc.*", "*.nb?.*")  # caches that others write just now
 
@@ -48,11 +54,11 @@ class Mutant:
 
     @property
     def room(self) -> str:
-        return self.file.split("/")[0]
+        return room_of(self.file)
 
     @functools.cached_property
     def diff(self) -> list[str]:
-        before = (ROOT / "src/mpsn" / self.file).read_text()
+        before = (ROOT / self.file).read_text()
         after = self.change.apply(before).splitlines()
         return list(difflib.unified_diff(before.splitlines(), after, self.file, lineterm="", n=2))
 
@@ -62,11 +68,17 @@ class Mutant:
         return (self.file, *(line for line in self.diff[2:] if line.startswith(("-", "+"))))
 
 
+def room_of(file: str) -> str:
+    """Return the folder of the library that a file is in; the reproduction is one room."""
+    own = Path(file).is_relative_to(LIBRARY)
+    return Path(file).relative_to(LIBRARY).parts[0] if own else "reproduction"
+
+
 def copied(tree: Path, source: Path) -> Path:
     """Copy what tests read: the sources and tests as files, the rest as links."""
     tree.mkdir()
     for path in source.iterdir():
-        if path.name in ("src", "tests"):
+        if path.name in ("src", "tests", "reproduction"):
             shutil.copytree(path, tree / path.name, ignore=HALF_WRITTEN)
         elif path.is_file():
             shutil.copy2(path, tree)
@@ -79,11 +91,13 @@ def units(tests: list[str]) -> list[str]:
     """Return files of tests, and rooms with doctests, each for a process; the longest first."""
     if tests:
         return tests
-    files = [*ROOT.glob("tests/**/test_*.py"), *ROOT.glob("docs/**/*.md"), ROOT / "README.md"]
+    patterns = ("tests/**/test_*.py", "reproduction/tests/test_*.py", "docs/**/*.md", "README.md")
+    files = [path for pattern in patterns for path in ROOT.glob(pattern)]
     files = [path for path in files if path.is_file()]
     files.sort(key=lambda path: -path.stat().st_size)
-    rooms = [x for x in (ROOT / "src/mpsn").iterdir() if x.is_dir() or x.suffix == ".py"]
-    rooms = [path for path in rooms if path.name != "__pycache__"]
+    rooms = [x for x in (ROOT / LIBRARY).iterdir() if x.is_dir() or x.suffix == ".py"]
+    rooms = [*(path for path in rooms if path.name != "__pycache__"), ROOT / REPRODUCTION]
+    rooms = [path for path in rooms if path.exists()]
     return [str(path.relative_to(ROOT)) for path in (*files, *rooms)]
 
 
@@ -91,7 +105,7 @@ def record_unit(base: Path, unit: str, end: float) -> tuple[str, list[dict], boo
     with tempfile.TemporaryDirectory(dir=base.parent) as folder:
         path = Path(folder) / "records"
         path.touch()
-        recorder = Recorder(base / "src/mpsn", path)
+        recorder = Recorder(base, path)
         limit = end - time.time()
         ended = limit > 0 and run_pytest(base, [unit], limit, recorder) is not None
         records = [json.loads(line) for line in path.read_text().splitlines()]
@@ -109,7 +123,7 @@ def record(pool: ProcessPoolExecutor, base: Path, names: list[str], end: float) 
         records += [(unit, record) for record in found]
         failed += [record["test"] for record in found if not record["passed"]]
         late += [] if ended else [unit]
-    ran = Ran(records, ROOT / "src/mpsn")
+    ran = Ran(records, ROOT)
     print(f"{len(ran.tests)} tests pass, {len(failed)} fail or are skipped", end="; ")
     print(f"{time.time() - start:.0f} s", *(f"\nnot ended in time: {unit}" for unit in late))
     return ran
@@ -119,9 +133,9 @@ def draw(ran: Ran, rooms: list[str], n: int, seed: int) -> tuple[list[Mutant], C
     """Draw mutants that a test runs: of a room by the root of its size, in turn by operator."""
     rng, sources = random.Random(seed), {}
     pools: dict[str, dict[str, list[Mutant]]] = {room: defaultdict(list) for room in rooms}
-    for room in rooms:
-        for path in sorted((ROOT / "src/mpsn" / room).rglob("*.py")):
-            file = str(path.relative_to(ROOT / "src/mpsn"))
+    for path in sources_of(ROOT):
+        file = str(path.relative_to(ROOT))
+        if (room := room_of(file)) in pools:
             sources[file] = path.read_text()
             for change in changes(sources[file]):
                 pools[room][change.operator].append(Mutant(file, change))
@@ -154,7 +168,7 @@ def survivors(ran: Ran, path: Path) -> list[Mutant]:
     wanted = {tuple(x["changed"]) for x in json.loads(path.read_text()) if x["verdict"] != "killed"}
     out: dict[tuple[str, ...], Mutant] = {}
     for file in {changed[0] for changed in wanted}:
-        for change in changes((ROOT / "src/mpsn" / file).read_text()):
+        for change in changes((ROOT / file).read_text()):
             mutant = Mutant(file, change)
             if mutant.changed in wanted:
                 mutant.tests = ran.tests_of(file, change)
@@ -172,13 +186,13 @@ def judge(base: Path, file: str, change: Change, tests: list[str], limit: float,
     bad: list[str] = []
     with tempfile.TemporaryDirectory(dir=base.parent) as folder:
         tree, path = copied(Path(folder) / "tree", base), Path(folder) / "killer"
-        source = tree / "src/mpsn" / file
+        source = tree / file
         text = source.read_text()
         source.write_text(change.apply(text))
         if "numba" in text:
             limit += 60
             # Compiled functions hold those that they call.
-            for compiled in (tree / "src").rglob("*.nb[ic]"):
+            for compiled in tree.glob("**/src/**/*.nb[ic]"):
                 compiled.unlink()
         while tests := [test for test in tests if test not in bad]:
             path.write_text("")
@@ -236,7 +250,8 @@ def main() -> None:
     )
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=list(ROOMS))
+    rooms = list(dict.fromkeys(room_of(str(x.relative_to(ROOT))) for x in sources_of(ROOT)))
+    parser.add_argument("--rooms", nargs="+", choices=rooms, default=rooms)
     parser.add_argument("--tests", nargs="+", default=[], help="only these files of tests")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=60)

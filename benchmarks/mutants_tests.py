@@ -22,6 +22,8 @@ from types import CodeType
 import pytest
 from mutants_changes import FUNCTIONS, Change
 
+LIBRARY = "src/mpsn"
+REPRODUCTION = "reproduction/src/mpsn_reproduction"
 LIBRARIES = (
     *("torch", "torch_geometric.data", "numba", "networkx", "scipy.sparse.linalg", "sklearn.svm"),
     *("scipy.spatial", "scipy.stats", "sklearn.pipeline", "matplotlib.pyplot", "typer", "rich"),
@@ -33,6 +35,11 @@ MEMORY = 8 << 30  # bytes that one process may hold
 WARNING = "-Wignore::pytest.PytestAssertRewriteWarning"  # hypothesis is imported already
 PLUGINS = ("-p", "no:cacheprovider", "-p", "no:benchmark", "-p", "no:xdist")
 OPTIONS = ("-q", "-m", "not slow", WARNING, *PLUGINS)
+
+
+def sources_of(root: Path) -> list[Path]:
+    """Return the files that mutants change."""
+    return sorted(x for folder in (LIBRARY, REPRODUCTION) for x in (root / folder).rglob("*.py"))
 
 
 def load_libraries() -> None:
@@ -79,9 +86,10 @@ def _pytest_here(tree: Path, arguments: Sequence[str], plugin: "Killer | Recorde
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     os.chdir(tree)
     temporary = tempfile.mkdtemp(dir=tree)
-    os.environ |= {"PYTHONPATH": f"{tree}/src", "TMPDIR": temporary}
+    folders = [f"{tree}/src", f"{tree}/reproduction/src"]
+    os.environ |= {"PYTHONPATH": os.pathsep.join(folders), "TMPDIR": temporary}
     tempfile.tempdir = temporary
-    sys.path.insert(0, f"{tree}/src")
+    sys.path[:0] = folders
     importlib.invalidate_caches()
     base = f"--basetemp={temporary}/pytest"
     return int(pytest.main([*OPTIONS, base, *arguments], plugins=[NoShrinking(), plugin]))
@@ -120,6 +128,7 @@ class Recorder:
 
     def __init__(self, root: Path, path: Path) -> None:
         self.root, self.path = f"{root}/", path
+        self.packages = (f"{root}/{LIBRARY}/", f"{root}/{REPRODUCTION}/")
         self.lines: set[tuple[str, int]] = set()
         self.record: dict[str, object] = {}
 
@@ -134,8 +143,8 @@ class Recorder:
         monitoring.set_events(monitoring.COVERAGE_ID, monitoring.events.LINE)
 
     def _is_ours(self, code: CodeType) -> bool:
-        """Return whether code is a function of mpsn; bodies of modules run when first imported."""
-        return bool(code.co_flags & CO_OPTIMIZED) and code.co_filename.startswith(self.root)
+        """Return whether code is a function of ours; bodies of modules run when first imported."""
+        return bool(code.co_flags & CO_OPTIMIZED) and code.co_filename.startswith(self.packages)
 
     def _line(self, code, line):
         if self._is_ours(code):
@@ -173,8 +182,8 @@ class Recorder:
 class Ran:
     """The tests that pass, and those that ran a line."""
 
-    def __init__(self, records: Iterable[tuple[str, dict]], source: Path) -> None:
-        self.source = source
+    def __init__(self, records: Iterable[tuple[str, dict]], root: Path) -> None:
+        self.root = root
         self.tests: list[str] = []
         self.seconds: list[float] = []
         self.counts: list[Counter[str]] = []  # lines that a test ran, by file
@@ -218,8 +227,8 @@ class Ran:
             for child in ast.iter_child_nodes(node):
                 visit(file, child, owner)
 
-        for path in (self.source).rglob("*.py"):
-            visit(str(path.relative_to(self.source)), ast.parse(path.read_text()), "")
+        for path in sources_of(self.root):
+            visit(str(path.relative_to(self.root)), ast.parse(path.read_text()), "")
 
     def _of_users(self, name: str, seen: set[str]) -> set[int]:
         """Return the tests that ran a use of a name, or of compiled functions that use it."""

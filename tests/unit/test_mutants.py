@@ -58,19 +58,22 @@ def test_no_change_that_leaves_the_program_as_it_was():
     assert differs("x = 1", "x = 2")
 
 
+FILE = "src/mpsn/wl/a.py"
+
+
 @pytest.fixture
 def ran(tmp_path):
-    (tmp_path / "wl").mkdir()
-    (tmp_path / "wl/a.py").write_text(
+    (tmp_path / FILE).parent.mkdir(parents=True)
+    (tmp_path / FILE).write_text(
         "@njit\ndef fast(x):\n    return x + 1\n\n\ndef slow(x):\n    return fast(x)\n\n\nN = 3\n"
     )
     records = [
-        ("long", {"wl/a.py": [7]}, {}, True, 2.0),
-        ("far", {"wl/a.py": [7], "wl/b.py": [*range(500)]}, {}, True, 1.0),
-        ("near", {"wl/a.py": [7]}, {}, True, 1.0),
-        ("failed", {"wl/a.py": [7]}, {}, False, 1.0),
-        ("built", {}, {"wl/a.py": [7]}, True, 0.0),
-        ("other", {"wl/b.py": [7]}, {}, True, 0.0),
+        ("long", {FILE: [7]}, {}, True, 2.0),
+        ("far", {FILE: [7], "src/mpsn/wl/b.py": [*range(500)]}, {}, True, 1.0),
+        ("near", {FILE: [7]}, {}, True, 1.0),
+        ("failed", {FILE: [7]}, {}, False, 1.0),
+        ("built", {}, {FILE: [7]}, True, 0.0),
+        ("other", {"src/mpsn/wl/b.py": [7]}, {}, True, 0.0),
     ]
     return Ran(
         [
@@ -82,9 +85,9 @@ def ran(tmp_path):
 
 
 def test_the_nearest_and_fastest_tests_come_first(ran):
-    source = (ran.source / "wl/a.py").read_text()
+    source = (ran.root / FILE).read_text()
     tests = {
-        change.text: [ran.tests[i] for i in ran.tests_of("wl/a.py", change)]
+        change.text: [ran.tests[i] for i in ran.tests_of(FILE, change)]
         for change in changes(source)
     }
     assert tests["return 0"] == ["near", "long", "far", "built"]
