@@ -4,6 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 # Each file on one of two workers, so what its tests share is built once.
 PYTEST := pytest -n 2 --dist loadfile --no-loadscope-reorder
+test lowest: export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test docs bench lowest format clean
 
@@ -18,7 +19,7 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy -n 2
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/$(PYTEST)
+	$(BIN)/$(PYTEST)
 
 docs: $(READY)
 	$(BIN)/sphinx-build -E -W --keep-going -n -q docs out/docs
@@ -40,7 +41,7 @@ lowest:
 	$(PYTHON) -c '$(LOWEST)' > out/lowest.txt
 	test -x out/lowest/bin/python || $(PYTHON) -m venv out/lowest
 	out/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c out/lowest.txt -e '.[dev]' -e './reproduction[ray]'
-	OMP_NUM_THREADS=1 out/lowest/bin/$(PYTEST) -W default
+	out/lowest/bin/$(PYTEST) -W default
 
 format: $(READY)
 	$(BIN)/ruff format .

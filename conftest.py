@@ -1,6 +1,7 @@
 """Names that doctests may use without importing them, and settings of all tests."""
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +18,8 @@ from mpsn.cli import main
 
 collect_ignore = ["docs/conf.py"]  # settings of the site, not a module
 mpl.use("Agg")
-torch.set_num_threads(1)  # of each worker: make test runs one worker per core
+if "OMP_NUM_THREADS" not in os.environ:
+    torch.set_num_threads(1)  # of each worker: make test runs one worker per core
 settings.register_profile(
     "mpsn",
     deadline=None,
