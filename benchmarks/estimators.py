@@ -33,8 +33,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
-from mpsn.datasets import tu_folds
-from mpsn.datasets._collections import read_collection
+from mpsn.datasets import read_collection, tu_folds
 from mpsn.estimators import SimplicialClassifier, SWLKernel, WLKernel, _kernel
 from mpsn.estimators._inputs import prepare
 from mpsn.nn.models import GIN, SIN

@@ -23,8 +23,7 @@ from typer.testing import CliRunner
 import mpsn
 from mpsn.cli import app
 from mpsn.convert import as_graph
-from mpsn.datasets import _files, coauthors, next_nodes, temporal_simplices
-from mpsn.datasets._collections import read_collection
+from mpsn.datasets import _files, coauthors, next_nodes, read_collection, temporal_simplices
 from mpsn.datasets._sources import cache_folder, locate
 from mpsn.datasets._surfaces import read_surfaces as _read_surfaces
 from mpsn.errors import MPSNError

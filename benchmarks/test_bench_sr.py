@@ -11,7 +11,7 @@ import torch
 from side_by_side import best
 from test_bench_complexes import gnp, gudhi_arrays
 
-from mpsn.datasets._strongly_regular import FAMILIES
+from mpsn.datasets import SR_FAMILIES
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers import sr
 from mpsn_reproduction.rows import rows
@@ -37,7 +37,7 @@ def test_all_families_and_ten_seeds_on_two_threads(benchmark, capsys):
     seconds = {}
 
     def everything():
-        for parameters in FAMILIES:
+        for parameters in SR_FAMILIES:
             start = time.perf_counter()
             run(parameters)
             seconds[parameters] = time.perf_counter() - start

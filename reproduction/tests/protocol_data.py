@@ -10,13 +10,16 @@ import torch
 
 import complex_files as files
 from mpsn import ComplexDataset, clique_complexes, collate
-from mpsn.datasets import synthetic_flows, triangulated_surfaces
-from mpsn.datasets._coauthor import Coauthors
+from mpsn.datasets import (
+    Coauthors,
+    Folds,
+    TemporalSimplices,
+    TUDataset,
+    synthetic_flows,
+    triangulated_surfaces,
+)
 from mpsn.datasets._coauthor import _build as coauthors
-from mpsn.datasets._folds import Folds
 from mpsn.datasets._next_node import _build as next_nodes
-from mpsn.datasets._temporal import TemporalSimplices
-from mpsn.datasets._tu import TUDataset
 from mpsn_reproduction.experiment import Job
 from mpsn_reproduction.papers import coauthor as _coauthor
 from mpsn_reproduction.papers import shapes as _shapes

@@ -6,7 +6,7 @@ import zipfile
 import networkx as nx
 import pytest
 
-from mpsn.datasets._tu import SETS
+from mpsn.datasets import TU_SETS
 from mpsn_reproduction.papers.tu_table import MODELS
 from tu_files import members, reddit_like, write_zip
 
@@ -61,7 +61,7 @@ def test_offline_without_data_it_says_what_to_do(mpsn, offline, tmp_path, monkey
     for chosen in ((), ("--dataset", "PROTEINS"), ("--quick", "--json")):
         code, out, err = mpsn("reproduce", "tu", *chosen, "--out", tmp_path / "runs")
         assert (code, out, len(err.splitlines())) == (2, "", 1)
-        names = [name for name in SETS if not chosen or name in chosen or "--quick" in chosen]
+        names = [name for name in TU_SETS if not chosen or name in chosen or "--quick" in chosen]
         assert all(name in err for name in names)
         assert "Expected a data file at DIR/tu/" in err
         assert "pass --data DIR" in err
@@ -95,7 +95,7 @@ def test_offline_the_sets_at_hand_are_run_and_the_others_reported(mpsn, offline,
     chosen = "--model", "wl-kernel", "--quick", "--seeds", 1
     code, out, _ = mpsn("reproduce", "tu", *chosen, *options)
     assert code == 0
-    assert [f"{name} is left out." in out for name in SETS] == [name != NAME for name in SETS]
+    assert [f"{name} is left out." in out for name in TU_SETS] == [name != NAME for name in TU_SETS]
     assert [path.parent.name[:15] for path in (tmp_path / "runs").rglob("*.json")] == [NAME.lower()]
     assert not (tmp_path / "cache").exists()
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from mpsn.datasets._folds import stratify
+from mpsn.datasets import stratify
 from mpsn.errors import FileError
 from mpsn.nn.models import GIN, SIN
 from mpsn.training._config import ConfigError, Network

@@ -9,8 +9,8 @@ from scipy.spatial import KDTree
 
 import mpsn
 from mpsn import rips_complex
-from mpsn.datasets import shapes
-from mpsn.datasets._shapes import SHAPES, spread, surface
+from mpsn.datasets import SHAPES, shapes
+from mpsn.datasets._shapes import spread, surface
 from mpsn.errors import MPSNError
 from mpsn.training._config import ConfigError
 from mpsn_reproduction.experiment import Resources

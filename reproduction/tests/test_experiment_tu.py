@@ -12,7 +12,7 @@ import torch
 from scipy.stats import ttest_rel
 
 import mpsn
-from mpsn.datasets._tu import SETS
+from mpsn.datasets import TU_SETS
 from mpsn.errors import FileError, MPSNError
 from mpsn.nn.models import GIN, SIN, Hierarchical
 from mpsn.training._config import ConfigError, Network, build
@@ -122,7 +122,7 @@ def test_configs_are_those_of_the_paper():
     kinds = {(config.dataset, config.model) for config in found.values()}
     sets = {model: {dataset for dataset, other in kinds if other == model} for _, model in kinds}
     assert sets.keys() <= MODELS.keys()
-    assert all(sets[model] == SETS.keys() for model in ("sin", "gin", "swl-kernel", "wl-kernel"))
+    assert all(sets[model] == TU_SETS.keys() for model in ("sin", "gin", "swl-kernel", "wl-kernel"))
     published = {"PROTEINS", "NCI1", "IMDB-BINARY", "IMDB-MULTI"}
     assert all(sets[model] >= published for model in BASELINES)
     assert all(sets[f"{name}-kernel"] == published for name in ("walk", "graphlet", "propagation"))
@@ -337,7 +337,7 @@ def test_the_table_shows_ours_beside_what_is_quoted():
 
 def test_quoted_rows_are_whole():
     for method in QUOTED:
-        for dataset in SETS:
+        for dataset in TU_SETS:
             value = quoted(method, dataset)
             if value not in ("", "> 3 days"):
                 mean, spread = map(float, value.split("±"))
@@ -434,7 +434,7 @@ def test_a_data_set_is_read_once_per_run(data, monkeypatch):
 
 
 def test_stratified_folds_are_told_from_given_ones(data):
-    assert not tu.tu_folds("REDDIT-MULTI-5K", torch.arange(50) % 5, data).given
+    assert not tu.tu_folds("REDDIT-MULTI-5K", torch.arange(50) % 5, data).from_files
     found = EXPERIMENT.work(EXPERIMENT.jobs("row", KERNEL, (0,))[0], resources(data))
     assert found[0].metrics["given"] == 0
     assert "stratified" in " ".join(table([record("row", KERNEL, found)]).notes)

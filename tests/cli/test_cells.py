@@ -113,7 +113,7 @@ def test_lists_of_simplices_are_lifted_and_shown(mpsn, tmp_path):
     [
         ("a,b,kind\n", [], "Expected a header, then vertices of a cell and its label"),
         ("a,b,kind\nn0,n1\n", [], "Expected 3 columns on line 2"),
-        ("a,b,kind\nzoe,n1,x\nn0,n1,y\n", [], "which the complex does not have"),
+        ("a,b,kind\nzoe,n1,x\nn0,n1,y\n", [], "got 1 others, such as 'zoe'"),
         ("a,b,kind\nn0,n36,x\nn0,n36,y\n", [], "Expected each cell once"),
         ("a,b,kind\nn0,n1,x\n", ["--target", "knd"], "Did you mean kind?"),
         ("a,b,kind\nn0,n1,x\n", ["--dim", 2], "then 3 vertices of a cell"),

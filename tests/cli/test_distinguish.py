@@ -5,8 +5,7 @@ import re
 
 import networkx as nx
 
-from mpsn.datasets import strongly_regular
-from mpsn.datasets._named import NAMED
+from mpsn.datasets import NAMED_GRAPHS, strongly_regular
 from mpsn.errors import TooLargeError
 from mpsn.wl import TESTS
 from mpsn.wl._ladder import LADDER
@@ -190,5 +189,5 @@ def test_help_teaches(mpsn):
     assert "3-WL = 2-FWL" in out
     out = re.sub(r"-\n +", "-", out)  # words may be broken at a hyphen
     words = set(re.findall(r"[\w,+-]*\w", out))
-    assert words >= {*TESTS, *NAMED}
+    assert words >= {*TESTS, *NAMED_GRAPHS}
     assert ",".join(LADDER) in out  # the default

@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from mpsn import clique_complexes
-from mpsn.datasets import named_graph, strongly_regular
-from mpsn.datasets._strongly_regular import FAMILIES
+from mpsn.datasets import SR_FAMILIES, named_graph, strongly_regular
 from mpsn.wl import compare, kfwl, kwl, swl, wl
 
 # Pairs of graphs that SWL (boundary and upper, clique complexes) cannot distinguish, per family.
@@ -32,7 +31,7 @@ LEFT = {
 
 @cache
 def family(parameters):
-    if FAMILIES[parameters].construct is None and "MPSN_DATA" not in os.environ:
+    if SR_FAMILIES[parameters].construct is None and "MPSN_DATA" not in os.environ:
         pytest.skip(f"SR{parameters} needs local data: set MPSN_DATA")
     graphs = strongly_regular(*parameters)
     return graphs[:400]  # all but one family; the whole of it is in the benchmarks

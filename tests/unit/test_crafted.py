@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import mpsn
 from mpsn.cli import app
-from mpsn.datasets._collections import read_collection
+from mpsn.datasets import read_collection
 from mpsn.errors import FileError, MPSNError, TooLargeError
 
 

@@ -7,7 +7,7 @@ import torch
 
 import mpsn
 from mpsn.cli import main
-from mpsn.datasets._collections import read_collection
+from mpsn.datasets import read_collection
 from mpsn.errors import FileError, GraphError, LeftOut
 from mpsn.estimators import SimplicialClassifier, SimplicialRegressor, load
 from mpsn.estimators import _on_disk as on_disk

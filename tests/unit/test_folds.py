@@ -7,8 +7,7 @@ import pytest
 import torch
 from sklearn.model_selection import StratifiedKFold
 
-from mpsn.datasets import TU, fair_folds, tu_folds
-from mpsn.datasets._folds import Folds, stratify
+from mpsn.datasets import TU, Folds, fair_folds, stratify, tu_folds
 from mpsn.errors import FileError, MPSNError
 from mpsn.training._splits import hold_out
 
@@ -30,7 +29,7 @@ def folder(tmp_path):
 
 def test_given_folds_are_read(folder, tmp_path):
     folds = tu_folds("NCI1", Y, tmp_path)
-    assert folds.given
+    assert folds.from_files
     assert [t.tolist() for t in folds.test] == [[2 * k, 2 * k + 1] for k in range(10)]
     assert folds.train[9].tolist() == [*range(18), 20, 21, 22]
     assert folds.untested.tolist() == [20, 21, 22]
@@ -74,7 +73,7 @@ def test_missing_files_and_too_little_tested_are_refused(folder, tmp_path):
 
 def test_stratified_folds_cover_all_once_and_evenly(tmp_path):
     folds = tu_folds("NCI1", Y, tmp_path)
-    assert not folds.given
+    assert not folds.from_files
     assert torch.cat(folds.test).sort().values.tolist() == list(range(23))
     for train, test in zip(folds.train, folds.test, strict=True):
         assert torch.cat([train, test]).sort().values.tolist() == list(range(23))
@@ -142,7 +141,7 @@ def write_fair(folder, folds):
 def test_fair_splits_are_read(tmp_path):
     write_fair(tmp_path, fair())
     folds = fair_folds("NCI1", Y, tmp_path)
-    assert (len(folds.test), len(folds.untested), folds.given) == (10, 0, True)
+    assert (len(folds.test), len(folds.untested), folds.from_files) == (10, 0, True)
     for k in range(10):
         found = [part[k].tolist() for part in (folds.train, folds.val, folds.test)]
         inner = fair()[k]["model_selection"][0]
@@ -219,4 +218,4 @@ def test_fair_splits_at_hand_are_whole_and_stratified(tmp_path, monkeypatch):
 def test_folds_of_the_paper(name, given, untested, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folds = tu_folds(name, TU(name).y)
-    assert (folds.given, folds.untested.tolist()) == (given, untested)
+    assert (folds.from_files, folds.untested.tolist()) == (given, untested)

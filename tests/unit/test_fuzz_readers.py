@@ -15,8 +15,7 @@ import torch
 from fuzz_mutants import mutate
 
 import mpsn
-from mpsn.datasets import ocean_drifters, read_complex
-from mpsn.datasets._collections import read_collection
+from mpsn.datasets import ocean_drifters, read_collection, read_complex
 from mpsn.errors import LeftOut, MPSNError
 from mpsn.training import _config as configs
 from toy_experiment import ToyConfig

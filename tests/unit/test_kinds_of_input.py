@@ -13,7 +13,7 @@ from torch_geometric.data import Data, InMemoryDataset
 
 import mpsn
 from mpsn.convert import as_graph
-from mpsn.datasets._collections import read_collection
+from mpsn.datasets import read_collection
 from mpsn.errors import LeftOut
 
 pd = pytest.importorskip("pandas")

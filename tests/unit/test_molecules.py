@@ -15,8 +15,7 @@ from rdkit import Chem
 from sklearn.model_selection import cross_val_score
 
 import mpsn
-from mpsn.datasets import category_names, molecule_graph
-from mpsn.datasets._collections import read_collection
+from mpsn.datasets import category_names, molecule_graph, read_collection
 from mpsn.datasets._molecules import ATOMS, BONDS
 from mpsn.errors import FileError, GraphError, LeftOut, MissingPackageError, MPSNError
 from mpsn.estimators import ScaffoldKFold, SimplicialClassifier, SimplicialRegressor
@@ -169,7 +168,7 @@ def test_what_cannot_be_read_is_listed(tmp_path):
         ("smiles,y\nC,1\n", {"smiles": "smile"}, "Did you mean smiles"),
         ("smiles,y\nC,1\n", {"y": "z"}, "Expected a column 'z'"),
         ("smiles,y\nC,active\n", {"y": "y"}, "Expected finite numbers in the column 'y'"),
-        ("smiles,y\nC,1,2\n", {}, "Expected 2 cells in row 0, got 3"),
+        ("smiles,y\nC,1,2\n", {}, "Expected 2 columns on line 2"),
         ("smiles,smiles\nC,C\n", {}, "distinct names"),
         ("", {}, "got 0 among none"),
     ],

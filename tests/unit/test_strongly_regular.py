@@ -8,10 +8,8 @@ import networkx as nx
 import pytest
 
 from mpsn import MPSNError, clique_complexes
-from mpsn.datasets import named_graph, strongly_regular
-from mpsn.datasets._named import NAMED
+from mpsn.datasets import NAMED_GRAPHS, SR_FAMILIES, named_graph, strongly_regular
 from mpsn.datasets._sources import locate
-from mpsn.datasets._strongly_regular import FAMILIES
 from mpsn.wl import equivalence_classes, isomorphic
 
 CONSTRUCTED = {
@@ -24,7 +22,7 @@ CONSTRUCTED = {
 @pytest.mark.parametrize("parameters", CONSTRUCTED, ids=str)
 def test_constructed_families_are_complete_and_without_repeats(parameters):
     graphs = strongly_regular(*parameters)
-    assert len(graphs) == FAMILIES[parameters].size
+    assert len(graphs) == SR_FAMILIES[parameters].size
     assert clique_complexes(graphs, None).union.counts == CONSTRUCTED[parameters]
     assert len(equivalence_classes(graphs, "swl").truth) == len(graphs)
     n, d, lam, mu = parameters
@@ -112,7 +110,7 @@ def test_local_copies_come_first(source, tmp_path, monkeypatch):
     assert source == []
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", NAMED_GRAPHS)
 def test_named_graphs(name):
     graph = named_graph(name)
     assert graph.num_nodes >= 6

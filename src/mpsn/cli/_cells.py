@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from mpsn.cli._output import csv_cell, print_lines
-from mpsn.errors import FileError, GraphError, did_you_mean, visible
+from mpsn.errors import FileError, GraphError, visible
 
 CellLabels = Annotated[
     Path | None,
@@ -84,22 +84,24 @@ def fit_cells(
     """Train a model of the cells of one complex, some of which a CSV labels, and save it."""
     from mpsn._files.io import check_writable
     from mpsn.cli._labels import check_class_weight, find_task
+    from mpsn.datasets import read_cell_labels
     from mpsn.estimators import CellClassifier, CellRegressor
     from mpsn.estimators._progress import forget
 
     check_writable(out, what="a model")
-    rows = read_targets(files.labels, files.target, files.dim)
-    dim = len(rows[0][0]) - 1
+    labels = read_cell_labels(files.labels, files.target, files.dim)
+    dim = len(next(iter(labels))) - 1
     max_dim = max(max_dim, dim)
     K = read_one(files.data, files.attributes, max_dim)
-    y = [value for _, value in rows if value is not None]
+    targets = _named(K, labels, files.labels)
+    y = [value for value in labels.values() if value is not None]
     regress = find_task(y, (), regress)
     check_class_weight(class_weight, regress)
     settings |= {"dim": dim, "max_dim": max_dim, "verbose": sys.stderr.isatty()}
     model: Any = CellRegressor(**settings)
     if not regress:
         model = CellClassifier(class_weight=class_weight, **settings)
-    model.fit(K, _named(K, rows), resume=out)
+    model.fit(K, targets, resume=out)
     model.save(out)
     if model.interrupted_:
         print("run the same command again to go on", file=sys.stderr)
@@ -163,8 +165,7 @@ def predict_cells(
 
 def read_one(data: list[Path], attributes: list[Path], max_dim: int) -> Any:
     """Return the complex of a list of simplices, or the graph of another file."""
-    from mpsn.datasets import read_complex, read_graphs
-    from mpsn.datasets._simplices import is_simplices
+    from mpsn.datasets import is_simplices, read_complex, read_graphs
 
     if len(data) != 1:
         raise GraphError(f"Expected one complex or graph for a model of cells, got {len(data)}.")
@@ -183,54 +184,18 @@ def read_one(data: list[Path], attributes: list[Path], max_dim: int) -> Any:
     return found[0]
 
 
-def read_targets(
-    path: Path, target: str | None, dim: int | None
-) -> list[tuple[tuple[str, ...], Any]]:
-    """Return cells, as words for their vertices, and their targets; None where unknown."""
-    from mpsn.datasets._tables import check_label, is_gap, read_rows, typed
+def _named(K: Any, labels: dict[tuple[str, ...], Any], path: Path) -> dict[tuple[Any, ...], Any]:
+    """Return labels by cells, whose vertices have the names of the complex, not words."""
+    from mpsn.complexes import Complex
+    from mpsn.convert import as_graph
 
-    head, *rows = read_rows(path, "a CSV of labels of cells") or [[]]
-    if target is not None and target not in head[1:]:
+    graph = K if isinstance(K, Complex) else as_graph(K)
+    names = graph.vertex_labels if isinstance(graph, Complex) else graph.labels
+    by_word = {str(name): name for name in names or range(graph.num_nodes)}
+    if strange := [word for cell in labels for word in cell if word not in by_word]:
         raise FileError(
-            f"Expected a column {target!r} in {path}, got {', '.join(head)}."
-            f"{did_you_mean(target, head)}"
+            f"Expected vertices of the complex in {path}, such as {', '.join([*by_word][:3]):.60}, "
+            f"got {len(strange):,} others, such as {strange[0]!r:.60}; correct the names, or "
+            f"--dim, the dimension of the cells."
         )
-    column = len(head) - 1 if target is None else head.index(target, 1)
-    width = column if dim is None else dim + 1
-    if not 1 <= width <= column or not rows:
-        raise FileError(
-            f"Expected a header, then {'' if dim is None else f'{dim + 1} '}vertices of a cell and "
-            f"its label on each line of {path}, got columns {', '.join(head):.100}; --target names "
-            f"the column of the label, and --dim the dimension of the cells."
-        )
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(head):
-            raise FileError(
-                f"Expected {len(head)} columns on line {number} of {path}, got {len(row)}."
-            )
-    words = [row[column] for row in rows]
-    known = iter(typed([word for word in words if not is_gap(word)]))
-    found = []
-    for row, word in zip(rows, words, strict=True):
-        cell = tuple(name.strip() for name in row[:width])
-        value = None if is_gap(word) else next(known)
-        check_label(" ".join(cell), value)
-        found.append((cell, value))
-    return found
-
-
-def _named(K: Any, rows: list[tuple[tuple[str, ...], Any]]) -> dict[tuple[Any, ...], Any]:
-    """Return targets by cells, whose vertices have the names of the complex, not words."""
-    from mpsn.estimators._inputs import vertex_names
-
-    names = vertex_names(K)
-    if names is None:
-        names = tuple(range(K.num_nodes if hasattr(K, "num_nodes") else len(K)))
-    known = {str(name): name for name in names}
-    found: dict[tuple[Any, ...], Any] = {}
-    for cell, value in rows:
-        key = tuple(known.get(word, word) for word in cell)
-        if key in found:
-            raise GraphError(f"Expected each cell once, got {' '.join(cell)} again.")
-        found[key] = value
-    return found
+    return {tuple(by_word[word] for word in cell): label for cell, label in labels.items()}

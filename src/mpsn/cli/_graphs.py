@@ -7,17 +7,13 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from mpsn.cli._output import AsJson, drawing, print_table, refuse, split
 from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
-
-if TYPE_CHECKING:
-    from mpsn.datasets._files import AnyGraph
-
 
 MaxRing = Annotated[
     int | None, typer.Option(help="Largest number of vertices of a ring. Defaults to 6.")
@@ -152,18 +148,16 @@ def distinguish(
         _plot(pair, [a, b], max_dim, plot, as_json)
 
 
-def graphs_of(name: str) -> "list[AnyGraph]":
+def graphs_of(name: str) -> list[Any]:
     """Return the graphs of a file or a folder, or a built-in graph."""
-    from mpsn.datasets import read_graphs
-    from mpsn.datasets._collections import read_collection
-    from mpsn.datasets._named import NAMED
+    from mpsn.datasets import NAMED_GRAPHS, read_collection, read_graphs
 
-    if name in NAMED:
-        return [NAMED[name]()]
+    if name in NAMED_GRAPHS:
+        return [NAMED_GRAPHS[name]()]
     if not Path(name).exists():
         raise FileError(
-            f"Expected a graph file or a built-in graph ({', '.join(NAMED)}), got {name!r}."
-            f"{did_you_mean(name, NAMED)}"
+            f"Expected a graph file or a built-in graph ({', '.join(NAMED_GRAPHS)}), got {name!r}."
+            f"{did_you_mean(name, NAMED_GRAPHS)}"
         )
     if Path(name).is_dir():
         return [graph for _, graph, _ in read_collection([name])]
@@ -179,7 +173,7 @@ def graphs_of(name: str) -> "list[AnyGraph]":
 
 def _print_classes(
     file: str,
-    graphs: "list[AnyGraph]",
+    graphs: list[Any],
     tests: list[str],
     max_dim: int | None,
     max_ring: int,
@@ -215,7 +209,7 @@ def _print_classes(
 
 
 def _plot(
-    graphs: "list[AnyGraph]", names: list[str], max_dim: int | None, file: Path, as_json: bool
+    graphs: list[Any], names: list[str], max_dim: int | None, file: Path, as_json: bool
 ) -> None:
     with drawing(file, as_json):
         from matplotlib import pyplot as plt

@@ -10,7 +10,7 @@ from rich.console import Console
 from mpsn.errors import GraphError
 
 if TYPE_CHECKING:
-    from mpsn.datasets._collections import GraphCollection
+    from mpsn.datasets import GraphCollection
 
 
 def with_labels(found: "GraphCollection") -> tuple[Sequence[Any], list[Any]]:

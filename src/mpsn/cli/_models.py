@@ -171,7 +171,7 @@ def fit(
     if kernel:
         refuse("--kernel", "only networks are trained in epochs", **both)
     from mpsn._files.io import check_writable
-    from mpsn.datasets._collections import read_collection
+    from mpsn.datasets import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
     from mpsn.estimators._progress import forget
     from mpsn.training._processes import agree, rank
@@ -279,7 +279,7 @@ def predict(
     Example: mpsn predict model.mpsn complex.txt --attributes ages.csv -o predictions.csv
     """
     from mpsn._files.io import atomic_write
-    from mpsn.datasets._collections import read_collection
+    from mpsn.datasets import read_collection
     from mpsn.estimators import (
         CellClassifier,
         CellRegressor,

@@ -26,8 +26,7 @@ def read_for(
     read_graphs: "Callable[[str], list[Any]]",
 ) -> "tuple[list[Any], Callable[[list[Any]], Sequence[Complex]]]":
     """Return the graphs, points, mesh, groups or image of a file, and the lift of such a list."""
-    from mpsn.datasets import read_complex
-    from mpsn.datasets._simplices import is_simplices
+    from mpsn.datasets import is_simplices, read_complex
     from mpsn.lifting import LIFTS, Lift, options_of
 
     own = options_of(how)
@@ -68,7 +67,7 @@ def _arrows(file: str) -> list[Any]:
     """Read graphs whose edges have a direction."""
     import networkx as nx
 
-    from mpsn.datasets._files import iter_graphs
+    from mpsn.datasets import iter_graphs
 
     graphs, name = list(iter_graphs(file)), file.lower().removesuffix(".gz")
     networks = [graph for graph in graphs if isinstance(graph, nx.Graph)]

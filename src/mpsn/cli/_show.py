@@ -92,8 +92,7 @@ def _is_model(path: Path) -> bool:
 def _show_graphs(
     what: str, plot: Path | None, html: Path | None, max_dim: int | None, as_json: bool
 ) -> None:
-    from mpsn.datasets import read_complex
-    from mpsn.datasets._simplices import is_simplices
+    from mpsn.datasets import is_simplices, read_complex
     from mpsn.lifting import clique_complexes
 
     if is_simplices(what):
@@ -158,7 +157,7 @@ def _show_model(
     html: Path | None,
     as_json: bool,
 ) -> None:
-    from mpsn.datasets._named import NAMED
+    from mpsn.datasets import NAMED_GRAPHS
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor, load
 
     model = load(path)
@@ -171,8 +170,8 @@ def _show_model(
     if not isinstance(model, (SimplicialClassifier, SimplicialRegressor)):
         kind = type(model).__name__
         raise GraphError(f"Expected a model of graphs to explain, got a {kind} in {path}.")
-    built_in = graph in NAMED and not Path(graph).exists()
-    given = NAMED[graph]() if built_in else graph  # a file, or SMILES
+    built_in = graph in NAMED_GRAPHS and not Path(graph).exists()
+    given = NAMED_GRAPHS[graph]() if built_in else graph  # a file, or SMILES
     explanation = model.explain(given, target)
     parts = explanation.by_dimension
     if as_json:

@@ -2,9 +2,11 @@
 
 from mpsn.convert import Graph
 from mpsn.datasets._coauthor import Coauthors, coauthors
-from mpsn.datasets._files import read_graphs
+from mpsn.datasets._collections import GraphCollection, read_collection
+from mpsn.datasets._files import graph_suffix, iter_graphs, read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows
-from mpsn.datasets._folds import fair_folds, tu_folds
+from mpsn.datasets._folds import Folds, fair_folds, strata, stratify, tu_folds
+from mpsn.datasets._molecule_files import MoleculeTable, read_molecule_table
 from mpsn.datasets._molecules import (
     Molecules,
     category_names,
@@ -14,40 +16,59 @@ from mpsn.datasets._molecules import (
     read_molecules,
     scaffolds,
 )
-from mpsn.datasets._named import named_graph
+from mpsn.datasets._named import NAMED_GRAPHS, named_graph
 from mpsn.datasets._next_node import NextNodes, Steps, next_nodes
 from mpsn.datasets._ocean import ocean_drifters
-from mpsn.datasets._shapes import shapes
-from mpsn.datasets._simplices import read_complex
-from mpsn.datasets._strongly_regular import strongly_regular
+from mpsn.datasets._shapes import SHAPES, shapes
+from mpsn.datasets._simplices import is_simplices, read_complex
+from mpsn.datasets._sources import find_data
+from mpsn.datasets._strongly_regular import SR_FAMILIES, strongly_regular
 from mpsn.datasets._surfaces import SURFACE_TYPES, surfaces, triangulated_surfaces
+from mpsn.datasets._tables import read_cell_labels
 from mpsn.datasets._temporal import TemporalSimplices, temporal_simplices
-from mpsn.datasets._tu import TU
+from mpsn.datasets._tu import TU, TU_SETS, TUDataset
 
 __all__ = [
+    "NAMED_GRAPHS",
+    "SHAPES",
+    "SR_FAMILIES",
     "SURFACE_TYPES",
     "TU",
+    "TU_SETS",
     "Coauthors",
     "FlowDataset",
+    "Folds",
     "Graph",
+    "GraphCollection",
+    "MoleculeTable",
     "Molecules",
     "NextNodes",
     "Steps",
+    "TUDataset",
     "TemporalSimplices",
     "category_names",
     "coauthors",
     "fair_folds",
+    "find_data",
+    "graph_suffix",
     "is_molecule",
+    "is_simplices",
+    "iter_graphs",
     "molecule_graph",
     "named_graph",
     "next_nodes",
     "ocean_drifters",
     "parse_molecule",
+    "read_cell_labels",
+    "read_collection",
     "read_complex",
     "read_graphs",
+    "read_molecule_table",
     "read_molecules",
     "scaffolds",
     "shapes",
+    "strata",
+    "stratify",
     "strongly_regular",
     "surfaces",
     "synthetic_flows",

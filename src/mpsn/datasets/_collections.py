@@ -17,7 +17,7 @@ from mpsn.complexes import ComplexDataset
 from mpsn.complexes.internal import is_packed, labels_by_complex, open_or_load
 from mpsn.convert import find_ends
 from mpsn.datasets._files import ENDINGS, graph_suffix, iter_graphs
-from mpsn.datasets._molecule_files import Table, holds_molecules, read_table
+from mpsn.datasets._molecule_files import MoleculeTable, holds_molecules, read_molecule_table
 from mpsn.datasets._molecules import parse_molecule, warn
 from mpsn.datasets._tables import (
     check_label,
@@ -26,7 +26,7 @@ from mpsn.datasets._tables import (
     join_labels,
     one_label,
     read_labels,
-    read_rows,
+    read_lines,
     split_targets,
     with_gaps,
 )
@@ -43,7 +43,7 @@ class GraphCollection:
     kind: str  # what was found, in words
     items: Callable[[], Iterator[Item]]
     targets: tuple[str, ...] = ()  # names of the targets, where they have any
-    table: Table | None = None  # of molecules, in the order of the items
+    table: MoleculeTable | None = None  # of molecules, in the order of the items
     packed: tuple[ComplexDataset[Any], list[Any]] | None = None  # all graphs, and their labels
 
     def __iter__(self) -> Iterator[Item]:
@@ -156,10 +156,10 @@ def _graphs_and_tables(folder: Path) -> tuple[list[Path], list[Path]]:
 def _is_table(path: Path, graphs: list[Path]) -> bool:
     """Return whether a CSV has a header, and names at least half of the graphs, each once."""
     try:
-        head, *rows = read_rows(path)
+        (_, head), *lines = read_lines(path, "a CSV of labels")
     except (FileError, ValueError):
         return False
-    named = [row[0] for row in rows]
+    named = [row[0] for _, row in lines]
     known = {name for p in graphs for name in (p.name, _stem(p))}
     words = (
         len(head) > 1
@@ -230,8 +230,7 @@ def _labeled(
             f"choose one with --labels (labels=...)."
         )
     labels = tables[0] if labels is None and tables else labels
-    targets: tuple[str, ...] = () if target is None else split_targets(target, ())
-    table = None
+    targets, table = split_targets(target), None
     if labels is not None:
         targets, table = read_labels(Path(labels), target)
 
@@ -262,8 +261,8 @@ def _labeled(
 
 def _molecules(path: Path, smiles: str | None, target: str | None) -> GraphCollection:
     """Return RDKit's molecules; None, with a warning, for rows without molecule or label."""
-    table = read_table(path, smiles)
-    targets = () if target is None else split_targets(target, table.head)
+    table = read_molecule_table(path, smiles)
+    targets = split_targets(target, table.head)
     cells = [table.column(each) for each in targets]
     there = [
         row for row, found in enumerate(zip(*cells, strict=True)) if not all(map(is_gap, found))
@@ -286,7 +285,7 @@ def _molecules(path: Path, smiles: str | None, target: str | None) -> GraphColle
 
 
 def _tu(path: Path, name: str, target: str | None, labeled: bool) -> GraphCollection:
-    targets = () if target is None else split_targets(target, ())
+    targets = split_targets(target)
 
     def items() -> Iterator[Item]:
         members = read_members(name, path)
@@ -300,7 +299,7 @@ def _tu(path: Path, name: str, target: str | None, labeled: bool) -> GraphCollec
 
 
 def _packed(path: Path, target: str | None, labeled: bool) -> GraphCollection:
-    targets = () if target is None else split_targets(target, ())
+    targets = split_targets(target)
     data = open_or_load(path)
     names = [f"{path.name}:{i}" for i in range(len(data))]
     labels: list[Any] = [None] * len(data)
@@ -320,7 +319,7 @@ def _packed(path: Path, target: str | None, labeled: bool) -> GraphCollection:
 
 
 def _pickled(path: Path, allowed: bool, target: str | None, labeled: bool) -> GraphCollection:
-    targets = () if target is None else split_targets(target, ())
+    targets = split_targets(target)
     if not allowed:
         raise FileError(
             f"Expected --unsafe-pickle (unsafe_pickle=True) to read {path}: a .pt file is a "

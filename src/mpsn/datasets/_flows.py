@@ -2,7 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -43,6 +43,36 @@ class FlowDataset:
     y: Tensor
     train: Tensor
     signs: Tensor
+
+    @classmethod
+    def from_paths(
+        cls,
+        complex: SimplicialComplex,
+        positions: NDArray[np.float64],
+        paths: list[list[int]],
+        y: NDArray[np.int64],
+        train: NDArray[np.bool_],
+        rng: np.random.Generator,
+    ) -> Self:
+        """Return the flows of walks along edges, with a random orientation for each test flow.
+
+        Args:
+            complex: The complex.
+            positions: Point of each vertex, (n_0, 2).
+            paths: Vertices of each walk; consecutive ones span an edge.
+            y: Class of each walk, (N,).
+            train: Mask of the training flows, (N,).
+            rng: Generator of the orientations.
+        """
+        edge_index = {tuple(edge): e for e, edge in enumerate(complex.simplices(1).tolist())}
+        flows = np.zeros((complex.count(1), len(paths)), dtype=np.float32)
+        for i, path in enumerate(paths):
+            for u, v in itertools.pairwise(path):
+                flows[edge_index[min(u, v), max(u, v)], i] += 1 if u < v else -1
+        signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=flows.shape)
+        signs[:, train] = 1
+        x, classes, mask, turned = map(torch.from_numpy, (flows, y, train, signs))
+        return cls(complex, torch.from_numpy(positions), paths, x, classes, mask, turned)
 
     def __repr__(self) -> str:
         train = int(self.train.sum())
@@ -90,27 +120,7 @@ def synthetic_flows(
         for label in labels.tolist()
     ]
     is_train = np.arange(train + test) < train
-    return assemble(K, positions, paths, labels, is_train, rng)
-
-
-def assemble(
-    K: SimplicialComplex,
-    positions: NDArray[np.float64],
-    paths: list[list[int]],
-    labels: NDArray[np.int64],
-    is_train: NDArray[np.bool_],
-    rng: np.random.Generator,
-) -> FlowDataset:
-    """Return the flows of walks along edges, with a random orientation for each test flow."""
-    number = {tuple(edge): e for e, edge in enumerate(K.simplices(1).tolist())}
-    flows = np.zeros((K.count(1), len(paths)), dtype=np.float32)
-    for i, path in enumerate(paths):
-        for u, v in itertools.pairwise(path):
-            flows[number[min(u, v), max(u, v)], i] += 1 if u < v else -1
-    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=flows.shape)
-    signs[:, is_train] = 1
-    x, y, train, turned = map(torch.from_numpy, (flows, labels, is_train, signs))
-    return FlowDataset(K, torch.from_numpy(positions), paths, x, y, train, turned)
+    return FlowDataset.from_paths(K, positions, paths, labels, is_train, rng)
 
 
 def _triangulate(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

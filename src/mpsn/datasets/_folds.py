@@ -21,7 +21,7 @@ class Folds(NamedTuple):
     Attributes:
         train: For each fold, the positions of the training graphs, int64.
         test: For each fold, the positions of the test graphs; the test folds are disjoint.
-        given: Whether the folds were read from files.
+        from_files: Whether the folds were read from files.
         untested: Positions of the graphs in no test fold, int64.
         val: For each fold, the positions of the graphs to select models by, which are in neither of
             the others; empty if the folds have none.
@@ -29,7 +29,7 @@ class Folds(NamedTuple):
 
     train: list[Tensor]
     test: list[Tensor]
-    given: bool
+    from_files: bool
     untested: Tensor
     val: Sequence[Tensor] = ()
 
@@ -60,7 +60,7 @@ def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -
 
     Example:
         >>> folds = mpsn.datasets.tu_folds("a name without files", torch.arange(40) % 2)
-        >>> folds.given, len(folds.test[0]), len(folds.train[0])
+        >>> folds.from_files, len(folds.test[0]), len(folds.train[0])
         (False, 4, 36)
     """
     where = data or os.environ.get("MPSN_DATA")

@@ -4,38 +4,25 @@ import math
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import torch
 from torch import Tensor
 
 from mpsn._files.limits import open_file
 from mpsn._rows.packages import package
-from mpsn.datasets._tables import is_gap, read_rows
-from mpsn.errors import FileError, MPSNError, did_you_mean
+from mpsn.datasets._tables import Table, is_gap
+from mpsn.errors import FileError, MPSNError
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True)
+class MoleculeTable(Table):
     """Molecules, as SMILES or RDKit's, and the cells (row by row) of the table they are from."""
 
-    molecules: list[Any]
-    head: list[str] = []  # noqa: RUF012 (never changed)
-    rows: list[list[Any]] = []  # noqa: RUF012
-
-    def row(self, number: int) -> dict[str, Any]:
-        """Return the cells of a row by name."""
-        return dict(zip(self.head, self.rows[number], strict=True))
-
-    def column(self, name: str) -> list[Any]:
-        """Return the cells of a column."""
-        if name not in self.head:
-            raise FileError(
-                f"Expected a column {name!r:.60} beside the molecules, got "
-                f"{', '.join(self.head) or 'none':.200}.{did_you_mean(name, self.head)}"
-            )
-        at = self.head.index(name)
-        return [row[at] for row in self.rows]
+    molecules: list[Any] = field(default_factory=list)
+    """The molecules, one of each row."""
 
     def numbers(self, names: str | Sequence[str]) -> Tensor:
         """Return a column (rows,), or several (rows, columns); int64 if all are integers."""
@@ -46,36 +33,47 @@ class Table(NamedTuple):
         return out[:, 0] if isinstance(names, str) else out
 
 
-def read_table(source: Any, smiles: str | None = None) -> Table:
-    """Read a list of molecules, a data frame, or a file; not yet parsed, but for SD files."""
+def read_molecule_table(source: Any, smiles: str | None = None) -> MoleculeTable:
+    """Read a table of molecules, not yet parsed but for SD files, and its other columns.
+
+    Args:
+        source: A list of molecules, a data frame, or a file, as in
+            :func:`mpsn.read_molecules`.
+        smiles: Name of the column of SMILES. Defaults to the only one with that word in its name.
+    """
     if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-        return _with_smiles([list(map(str, source.columns)), *source.to_numpy().tolist()], smiles)
+        head = list(map(str, source.columns))
+        return _with_smiles(Table("the data frame", head, source.to_numpy().tolist()), smiles)
     if not isinstance(source, (str, os.PathLike)):
-        return Table(list(source))
+        return MoleculeTable("a list", [], [], list(source))
     path = Path(source)
-    kind = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
-    if kind in (".csv", ".tsv", ".txt"):
-        return _with_smiles(read_rows(path, "a table of molecules"), smiles)
-    if kind not in (".smi", ".smiles", ".sdf", ".sd"):
+    suffix = _suffix(path)
+    if suffix in (".csv", ".tsv", ".txt"):
+        return _with_smiles(Table.read(path, "a table of molecules"), smiles)
+    if suffix not in READERS:
         raise FileError(
             f"Expected molecules in a file ending in .csv, .tsv, .smi or .sdf, got {path.name!r}; "
             f"put SMILES into a list."
         )
     with open_file(path, "a file of molecules") as file:
-        return _smi(file) if kind[:3] == ".sm" else _sdf(file)
+        return READERS[suffix](str(path), file)
 
 
 def holds_molecules(path: Path) -> bool:
     """Return whether a file is of molecules: by its ending, or a column named SMILES."""
-    name = Path(path.stem if path.suffix.lower() == ".gz" else path.name)
-    if name.suffix.lower() in (".csv", ".tsv") and path.is_file():
-        try:
-            with open_file(path, "a table") as file:
-                first = file.readline(1 << 16).decode("utf-8-sig", "replace").lower()
-        except MPSNError:
-            return False
-        return "smiles" in first.translate(dict.fromkeys(map(ord, ',;"'), " ")).split()
-    return name.suffix.lower() in (".smi", ".smiles", ".sdf", ".sd")
+    suffix = _suffix(path)
+    if suffix not in (".csv", ".tsv") or not path.is_file():
+        return suffix in READERS
+    try:
+        with open_file(path, "a table") as file:
+            first = file.readline(1 << 16).decode("utf-8-sig", "replace").lower()
+    except MPSNError:
+        return False
+    return "smiles" in first.translate(dict.fromkeys(map(ord, ',;"'), " ")).split()
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
 def _number(cell: Any, name: str) -> float:
@@ -90,47 +88,46 @@ def _number(cell: Any, name: str) -> float:
     return number
 
 
-def _with_smiles(rows: list[list[Any]], smiles: str | None) -> Table:
+def _with_smiles(table: Table, smiles: str | None) -> MoleculeTable:
     """Find the column of SMILES."""
-    head, rows = (rows[0], rows[1:]) if rows else ([], [])
-    if twice := [name for name, many in Counter(head).items() if many > 1]:
+    head = table.head
+    if twice := [name for name, count in Counter(head).items() if count > 1]:
         raise FileError(f"Expected columns of distinct names, got {twice[0]!r:.60} twice.")
-    for number, row in enumerate(rows):
-        if len(row) != len(head):
-            raise FileError(f"Expected {len(head)} cells in row {number}, got {len(row)}.")
     if smiles is None:
         near = [name for name in head if "smiles" in name.lower()]
-        found = [name for name in near if name.strip().lower() == "smiles"] or near
-        if len(found) != 1:
+        exact = [name for name in near if name.strip().lower() == "smiles"] or near
+        if len(exact) != 1:
             raise FileError(
-                f"Expected one column of SMILES, named so, got {len(found)} among "
+                f"Expected one column of SMILES, named so, got {len(exact)} among "
                 f"{', '.join(head) or 'none':.200}; name it with --smiles (smiles=...)."
             )
-        smiles = found[0]
-    table = Table([], head, rows)
-    return table._replace(molecules=table.column(smiles))
+        smiles = exact[0]
+    return MoleculeTable(table.name, head, table.rows, table.column(smiles))
 
 
-def _smi(file: IO[bytes]) -> Table:
+def _smi(name: str, file: IO[bytes]) -> MoleculeTable:
     """Read lines of SMILES, with a name or without."""
     lines = [line.split(None, 1) for line in file.read().decode("utf-8-sig").splitlines()]
     rows = [[line[0], line[1].strip() if line[1:] else ""] for line in lines if line]
     if rows and rows[0][0].lower() == "smiles":
         rows = rows[1:]
-    return Table([row[0] for row in rows], ["smiles", "name"], rows)
+    return MoleculeTable(name, ["smiles", "name"], rows, [row[0] for row in rows])
 
 
-def _sdf(file: IO[bytes]) -> Table:
+def _sdf(name: str, file: IO[bytes]) -> MoleculeTable:
     """Read the records of an SD file, with their properties as cells."""
     chem = package("rdkit.Chem", "chem", "read molecules")
     with chem.rdBase.BlockLogs():
-        found = list(chem.ForwardSDMolSupplier(file))
+        molecules = list(chem.ForwardSDMolSupplier(file))
     cells = [
-        {} if mol is None else {k: mol.GetProp(k) for k in mol.GetPropNames()} for mol in found
+        {} if mol is None else {k: mol.GetProp(k) for k in mol.GetPropNames()} for mol in molecules
     ]
-    names = dict.fromkeys(name for row in cells for name in row if name != "smiles")
+    names = dict.fromkeys(key for row in cells for key in row if key != "smiles")
     rows = [
-        ["" if mol is None else chem.MolToSmiles(mol), *(row.get(name, "") for name in names)]
-        for mol, row in zip(found, cells, strict=True)
+        ["" if mol is None else chem.MolToSmiles(mol), *(row.get(key, "") for key in names)]
+        for mol, row in zip(molecules, cells, strict=True)
     ]
-    return Table(found, ["smiles", *names], rows)
+    return MoleculeTable(name, ["smiles", *names], rows, molecules)
+
+
+READERS = {".smi": _smi, ".smiles": _smi, ".sdf": _sdf, ".sd": _sdf}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mpsn._rows.packages import package
 from mpsn.complexes import CellComplex, ComplexDataset
 from mpsn.convert import Graph
-from mpsn.datasets._molecule_files import read_table
+from mpsn.datasets._molecule_files import read_molecule_table
 from mpsn.errors import FileError, GraphError, LeftOut
 from mpsn.lifting import ring_complexes
 
@@ -70,7 +70,7 @@ def read_molecules(
         >>> molecules.data[1].x[0], list(molecules.categories[0])
         (tensor([[6, 8, 4, 0, 0]]), ['element', 'charge', 'hydrogens', 'aromatic', 'chirality'])
     """
-    table = read_table(source, smiles)
+    table = read_molecule_table(source, smiles)
     targets = None if y is None else table.numbers(y)
     graphs, rows, left_out = [], [], {}
     for row, item in enumerate(table.molecules):

@@ -66,7 +66,7 @@ def _twice(graph: "nx.Graph[int]") -> "nx.Graph[int]":
     return nx.disjoint_union(graph, graph)
 
 
-NAMED: dict[str, Callable[[], Graph]] = {
+NAMED_GRAPHS: dict[str, Callable[[], Graph]] = {
     "hexagon": lambda: as_graph(nx.cycle_graph(6)),
     "two-triangles": lambda: as_graph(_twice(nx.cycle_graph(3))),
     "rook4x4": lambda: to_graph(rook(4)),
@@ -84,6 +84,9 @@ NAMED: dict[str, Callable[[], Graph]] = {
 }
 
 
+"""Functions that make the built-in graphs, by name."""
+
+
 def named_graph(name: str) -> Graph:
     """Return a built-in graph by name.
 
@@ -98,9 +101,9 @@ def named_graph(name: str) -> Graph:
         >>> mpsn.datasets.named_graph("decalin").num_nodes
         10
     """
-    if name not in NAMED:
+    if name not in NAMED_GRAPHS:
         raise GraphError(
-            f"Expected a built-in graph among {', '.join(NAMED)}, got {name!r}."
-            f"{did_you_mean(name, NAMED)}"
+            f"Expected a built-in graph among {', '.join(NAMED_GRAPHS)}, got {name!r}."
+            f"{did_you_mean(name, NAMED_GRAPHS)}"
         )
-    return NAMED[name]()
+    return NAMED_GRAPHS[name]()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mpsn._rows.packages import package
 from mpsn.complexes import SimplicialComplex
-from mpsn.datasets._flows import FlowDataset, assemble
+from mpsn.datasets._flows import FlowDataset
 from mpsn.datasets._sources import locate
 from mpsn.errors import FileError, MPSNError
 
@@ -67,7 +67,7 @@ def ocean_drifters(seed: int = 0, data: str | os.PathLike[str] | None = None) ->
     labels = np.array([_turns_left(points[walk], island) for walk in paths], dtype=np.int64)
     mask = np.arange(len(paths)) < round(0.8 * len(paths))
     np.random.RandomState(1).shuffle(mask)
-    return assemble(K, points, paths, labels, mask, np.random.default_rng(seed))
+    return FlowDataset.from_paths(K, points, paths, labels, mask, np.random.default_rng(seed))
 
 
 def _read(path: Path) -> tuple[list[Rows], NDArray[np.float64], Rows]:

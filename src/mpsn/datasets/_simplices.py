@@ -19,7 +19,7 @@ from mpsn._files.limits import MAX_JSON, MAX_PARSED, Limit, open_file
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.internal import named_complex
 from mpsn.datasets._edge_lists import INTEGER, _without_comments
-from mpsn.datasets._tables import is_gap, read_rows
+from mpsn.datasets._tables import Table, is_gap
 from mpsn.errors import ComplexError, FileError, LeftOut, MPSNError
 
 Name = str | int
@@ -103,9 +103,9 @@ def vertex_columns(rows: Sequence[Sequence[str]], cells: Any) -> int:
 
     ``cells`` holds the sets of names, as words, of all simplices.
     """
-    for many in range(min(map(len, rows), default=1) - 1, 0, -1):
-        if all(frozenset(row[:many]) in cells and len(set(row[:many])) == many for row in rows):
-            return many
+    for width in range(min(map(len, rows), default=1) - 1, 0, -1):
+        if all(frozenset(row[:width]) in cells and len({*row[:width]}) == width for row in rows):
+            return width
     return 0
 
 
@@ -166,18 +166,16 @@ def _listed(K: SimplicialComplex, k: int) -> Iterable[tuple[tuple[int, int], tup
 
 
 def _csv(path: Path, cells: Any) -> Iterable[tuple[Sequence[Name], dict[str, Any]]]:
-    head, *rows = read_rows(path, "a CSV of attributes") or [[]]
-    rows = [[cell.strip() for cell in row] for row in rows]
-    wrong = next((i for i, row in enumerate(rows, start=2) if len(row) != len(head)), None)
-    many = vertex_columns(rows, cells) if wrong is None else 0
-    if not many or len({*head[many:]}) != len(head) - many:
-        why = f"line {wrong} of another length" if wrong else f"columns {', '.join(head):.100}"
+    table = Table.read(path, "a CSV of attributes")
+    rows = [[cell.strip() for cell in row] for row in table.rows]
+    width, head = vertex_columns(rows, cells), table.head
+    if not width or len({*head[width:]}) != len(head) - width:
         raise FileError(
             f"Expected a header, then the vertices of a cell of the complex and its attributes on "
-            f"each line of {path}, got {why}."
+            f"each line of {path}, got columns {', '.join(head):.100}."
         )
     for row in rows:
-        yield row[:many], dict(zip(head[many:], row[many:], strict=True))
+        yield row[:width], dict(zip(head[width:], row[width:], strict=True))
 
 
 def _add(

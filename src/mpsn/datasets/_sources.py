@@ -37,7 +37,7 @@ def locate(
     ``MPSN_DATA``, and then in :func:`cache_folder`, which keeps downloads. A download is checked by
     its SHA-256, or by a function that raises on wrong content.
     """
-    path = at_hand(name, data)
+    path = find_data(name, data)
     if path is None:
         if os.environ.get("MPSN_OFFLINE"):
             raise MissingDataError(
@@ -62,7 +62,7 @@ def locate(
     return path
 
 
-def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> Path | None:
+def find_data(name: str, data: str | os.PathLike[str] | None = None) -> Path | None:
     """Return the path of a local copy of a data file, or None if there is none."""
     folder = data or os.environ.get("MPSN_DATA")
     places = [Path(folder), cache_folder()] if folder else [cache_folder()]
@@ -71,7 +71,7 @@ def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> Path | Non
 
 def expect(name: str, source: str, data: str | os.PathLike[str] | None = None) -> Path:
     """Return the path of a data file that is not downloaded by itself."""
-    path = at_hand(name, data)
+    path = find_data(name, data)
     if path is None:
         raise MissingDataError(
             f"Expected a data file at DIR/{name}, found none; make it from {source} and {USE}."

@@ -52,7 +52,7 @@ def strongly_regular(
         ((16, 48, 32, 8), (16, 48, 32))
     """
     parameters = (n, d, lam, mu)
-    path, family = locate_family(parameters, data), FAMILIES[parameters]
+    path, family = locate_family(parameters, data), SR_FAMILIES[parameters]
     if family.construct is not None:
         graphs, where = [to_graph(adjacency) for adjacency in family.construct()], f"SR{parameters}"
     else:
@@ -72,10 +72,10 @@ def locate_family(
     parameters: Parameters, data: str | os.PathLike[str] | None = None
 ) -> Path | None:
     """Return the file of a family, downloading it if needed; None if the family is constructed."""
-    family = FAMILIES.get(parameters)
+    family = SR_FAMILIES.get(parameters)
     if family is None:
         raise GraphError(
-            f"Expected parameters (n, d, λ, μ) among {', '.join(map(str, FAMILIES))}, "
+            f"Expected parameters (n, d, λ, μ) among {', '.join(map(str, SR_FAMILIES))}, "
             f"got {parameters}."
         )
     if family.construct is not None:
@@ -148,7 +148,7 @@ def _block_graph(blocks: set[tuple[int, ...]]) -> Adjacency:
     return np.array([[len({*one} & {*two}) == 1 for two in ordered] for one in ordered])
 
 
-FAMILIES: dict[Parameters, Family] = {
+SR_FAMILIES: dict[Parameters, Family] = {
     (16, 6, 2, 2): Family(2, construct=lambda: [rook(4), shrikhande()]),
     (25, 12, 5, 6): Family(15, construct=_sr25),
     (26, 10, 3, 4): Family(10, "f0b4b4ad4507835703444c0f0990733e2f7cc31524cf91d04ba4a109f1fd52ac"),
@@ -163,3 +163,4 @@ FAMILIES: dict[Parameters, Family] = {
     (36, 14, 4, 6): Family(180, "f47de3ca58e807e9edbd13002ce3e71ed3ab813aa1517f8babde7dd0ab075854"),
     (40, 12, 2, 4): Family(28, "b899979459e6304bfff848d112d0ac8d738c837e5e21dc6e9d310a386aee8be6"),
 }
+"""Size and origin of each family that :func:`strongly_regular` returns, by its parameters."""

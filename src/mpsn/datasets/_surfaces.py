@@ -17,7 +17,7 @@ from mpsn._files.limits import open_file
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes.complex import as_incidences
 from mpsn.complexes.internal import close_under_faces
-from mpsn.datasets._sources import USE, at_hand
+from mpsn.datasets._sources import USE, find_data
 from mpsn.datasets._surface_search import search
 from mpsn.errors import GraphError, MissingDataError
 
@@ -27,6 +27,7 @@ SURFACE_TYPES = (
     *("S^2", "T^2", "#^2 T^2", "#^3 T^2", "RP^2", "Klein bottle"),
     *(f"#^{genus} RP^2" for genus in range(3, 8)),
 )
+"""Names of the homeomorphism types that :func:`surfaces` numbers."""
 
 
 def surfaces(data: str | os.PathLike[str] | None = None) -> ComplexDataset[SimplicialComplex]:
@@ -43,7 +44,7 @@ def surfaces(data: str | os.PathLike[str] | None = None) -> ComplexDataset[Simpl
         position in ``mpsn.datasets.SURFACE_TYPES``; whether orientable; the genus; and the three
         Betti numbers. The number of vertices is ``counts[:, 0]``.
     """
-    path = at_hand(FILE, data)
+    path = find_data(FILE, data)
     if path is None:
         raise MissingDataError(
             f"Expected the triangulated surfaces at DIR/{FILE}, found none; put the file there and "

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes.internal import from_parts
-from mpsn.datasets._sources import USE, at_hand, locate
+from mpsn.datasets._sources import USE, find_data, locate
 from mpsn.datasets._tu_raw import Numbers, RawGraphs, holds, parse, read_members
 from mpsn.errors import FileError, LeftOut, MissingDataError, did_you_mean
 from mpsn.lifting import clique_complex
@@ -95,8 +95,8 @@ def TU(name: str, data: str | os.PathLike[str] | None = None) -> TUDataset:
         TUDataset(PROTEINS, 1113 graphs in 2 classes, 3 features, counts=(43471, 81044, 30501))
     """
     source = find_source(name, data)
-    if name in SETS:
-        features = SETS[name].features
+    if name in TU_SETS:
+        features = TU_SETS[name].features
         raw = parse(name, read_members(name, source, *_parts(features)))
         return assemble(name, lift(raw, features), features == "labels")
     raw = parse(name, read_members(name, source))
@@ -130,21 +130,21 @@ def _parts(features: Features) -> tuple[Sequence[str], Sequence[str]]:
 def find_source(name: str, data: str | os.PathLike[str] | None, known: TUSet | None = None) -> Path:
     """Return the folder or zip file of a set: the one given, a local copy, or a download.
 
-    A download is checked against ``known``, which defaults to the entry of :data:`SETS`.
+    A download is checked against ``known``, which defaults to the entry of :data:`TU_SETS`.
     """
     if data is not None and (Path(data).suffix == ".zip" or holds(Path(data), name)):
         return Path(data)
     folder = data or os.environ.get("MPSN_DATA")
     if folder and (path := Path(folder) / "tu" / name).is_dir():
         return path
-    known = known or SETS.get(name)
+    known = known or TU_SETS.get(name)
     if known is None:
-        if (found := at_hand(f"tu/{name}.zip", data)) is not None:
+        if (found := find_data(f"tu/{name}.zip", data)) is not None:
             return found
         raise MissingDataError(
             f"Expected the set {name!r:.60} at DIR/tu/{name:.60}.zip or DIR/tu/{name:.60}/ with "
-            f"data=DIR or MPSN_DATA=DIR, found none; only {', '.join(SETS)} are downloaded."
-            f"{did_you_mean(name, SETS)}"
+            f"data=DIR or MPSN_DATA=DIR, found none; only {', '.join(TU_SETS)} are downloaded."
+            f"{did_you_mean(name, TU_SETS)}"
         )
     check = partial(_verify, name, known)
     return locate(f"tu/{name}.zip", f"{SOURCE}/{name}.zip", check, data)
@@ -249,7 +249,7 @@ def _shares(kinds: Tensor, width: int) -> Tensor:
     return out.scatter_add_(1, kinds, torch.full(kinds.shape, 1 / kinds.shape[1]))  # (n_k, F)
 
 
-SETS = {
+TU_SETS = {
     "PROTEINS": TUSet("labels", 1113, 2, (27.4, 21), "ae8e482ada025272eb0681d10740d421"),
     "NCI1": TUSet("labels", 4110, 2, (0.05, 0), "1b3c2ff8dac6bbc6d0b02d47155baf13"),
     "IMDB-BINARY": TUSet("degrees", 1000, 2, (392.0, 119.5), "cec19a5be37f4f6cd00568823ff2f26d"),
@@ -257,3 +257,4 @@ SETS = {
     "REDDIT-BINARY": TUSet("constant", 2000, 2, (24.8, 11), "7cc9696b23c67deebaf95373f64b720b"),
     "REDDIT-MULTI-5K": TUSet("constant", 4999, 5, (21.8, 11)),
 }
+"""The six sets of the paper, by name."""

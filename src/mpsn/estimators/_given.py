@@ -16,8 +16,7 @@ from torch import Tensor
 from mpsn._rows.packages import is_pyg
 from mpsn.complexes.complex import Complex
 from mpsn.convert import Graph, as_graph
-from mpsn.datasets import category_names, is_molecule, molecule_graph
-from mpsn.datasets._files import graph_suffix, iter_graphs
+from mpsn.datasets import category_names, graph_suffix, is_molecule, iter_graphs, molecule_graph
 from mpsn.errors import GraphError
 from mpsn.lifting.features import vertices as vertices_of
 

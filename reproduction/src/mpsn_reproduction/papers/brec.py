@@ -16,8 +16,7 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import Graph
-from mpsn.datasets import read_graphs
-from mpsn.datasets._sources import at_hand
+from mpsn.datasets import find_data, read_graphs
 from mpsn.errors import FileError, MissingDataError
 from mpsn.lifting import Lift
 from mpsn.nn.models import CIN, GIN, Model
@@ -105,7 +104,7 @@ def steps(job: Job) -> int:
 
 def read(category: str, folder: Path | None) -> list[Any]:
     """Read the graphs of a category: 2i and 2i + 1 are pair i."""
-    path = at_hand(FILE, folder)
+    path = find_data(FILE, folder)
     if path is None:
         raise MissingDataError(
             f"Expected the pairs of BREC as graph6, two lines each, at DIR/{FILE}, found none; "

@@ -13,8 +13,7 @@ import torch
 
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import as_graph
-from mpsn.datasets import read_graphs
-from mpsn.datasets._sources import at_hand
+from mpsn.datasets import find_data, read_graphs
 from mpsn.errors import FileError, MissingDataError
 from mpsn.lifting import Lift
 from mpsn_reproduction.experiment import Experiment, Job
@@ -55,7 +54,7 @@ def counts(graph: "nx.Graph[Any]") -> list[int]:
 
 def read(lift: Literal["cliques", "rings"], folder: Path | None) -> GraphData:
     """Read the graphs and their split, lift them, and count."""
-    path = at_hand("counting/regular5000.g6", folder)
+    path = find_data("counting/regular5000.g6", folder)
     if path is None:
         raise MissingDataError(
             "Expected graphs at DIR/counting/regular5000.g6, and their split beside it, found "

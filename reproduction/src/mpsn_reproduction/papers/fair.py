@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mpsn.datasets import TU, fair_folds
-from mpsn.datasets._folds import FOLDS, Folds
-from mpsn.datasets._tu import SETS, TUDataset
+from mpsn.datasets import TU, TU_SETS, Folds, TUDataset, fair_folds
 from mpsn.training._config import ConfigError
 from mpsn_reproduction.experiment import DataSets, Job, Measured, Record, Resources, Run
 from mpsn_reproduction.papers import tu
-from mpsn_reproduction.papers.tu_table import Score
+from mpsn_reproduction.papers.tu_table import FOLDS, Score
 from mpsn_reproduction.rows import rows
 from mpsn_reproduction.table import Cell, Table, quoted
 
@@ -105,7 +103,7 @@ def selected(records: Sequence[Record]) -> dict[tuple[str, str], Score]:
 def table(records: list[Record]) -> Table:
     """Return our accuracies beside those of Errica et al."""
     found, lines, notes = selected(records), [], list(NOTES)
-    for dataset in (name for name in SETS if any(key[0] == name for key in found)):
+    for dataset in (name for name in TU_SETS if any(key[0] == name for key in found)):
         published = dict(zip(("gin", "agnostic"), PUBLISHED[dataset], strict=True))
         for model, label in MODELS.items():
             score = found.get((dataset, model))

@@ -13,9 +13,13 @@ from torch import Tensor
 from mpsn._rows.packages import package
 from mpsn.complexes import ComplexDataset
 from mpsn.complexes.internal import open_or_load
-from mpsn.datasets import parse_molecule, read_molecules
-from mpsn.datasets._molecule_files import Table, read_table
-from mpsn.datasets._sources import at_hand
+from mpsn.datasets import (
+    MoleculeTable,
+    find_data,
+    parse_molecule,
+    read_molecule_table,
+    read_molecules,
+)
 from mpsn.errors import FileError, MissingDataError, MPSNError
 from mpsn.training._processes import agree, world_size
 from mpsn_reproduction.engines.graph_training import Parts
@@ -83,7 +87,7 @@ class GraphData(NamedTuple):
 def molecules(
     name: str,
     target: str,
-    split: Callable[[Table, Path], Sequence[str]],
+    split: Callable[[MoleculeTable, Path], Sequence[str]],
     folder: Path | None,
     max_ring: int,
 ) -> GraphData:
@@ -92,7 +96,7 @@ def molecules(
     ``split`` returns, from the table and its path, the part of each row: train, val or test. Rings
     of up to ``max_ring`` atoms become cells.
     """
-    packed, path = (at_hand(f"{name}.{end}", folder) for end in ("npz", "csv"))
+    packed, path = (find_data(f"{name}.{end}", folder) for end in ("npz", "csv"))
     if packed is not None:
         return GraphData.load(packed)
     if path is None:
@@ -100,7 +104,7 @@ def molecules(
             f"Expected a table of molecules at DIR/{name}.csv, or a packed file DIR/{name}.npz, "
             f"found none; pass --data DIR, or set MPSN_DATA."
         )
-    table = read_table(path)
+    table = read_molecule_table(path)
     numbers = {part: i for i, part in enumerate(PARTS)}
     parts = torch.tensor([numbers[part] for part in split(table, path)])
     found = read_molecules(path, y=target, max_ring=max_ring)

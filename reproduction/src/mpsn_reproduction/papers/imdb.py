@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
-from mpsn.datasets._folds import FOLDS, Folds, stratify
-from mpsn.datasets._tu import TUDataset
+from mpsn.datasets import Folds, TUDataset, stratify
 from mpsn.nn.models import GIN, SIN
 from mpsn.training._config import ConfigError, Network
 from mpsn.training._selection import select
@@ -26,6 +25,7 @@ from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.imdb_models import Messages, Norm, network
 from mpsn_reproduction.papers.imdb_table import figures, measured, table
 from mpsn_reproduction.papers.tu import read
+from mpsn_reproduction.papers.tu_table import FOLDS
 
 EPOCHS = 30
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mpsn.datasets._folds import FOLDS
 from mpsn_reproduction.experiment import DataSets, Job, Measured, Record, Run
+from mpsn_reproduction.papers.tu_table import FOLDS
 from mpsn_reproduction.table import Table, plus_minus
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from mpsn.datasets._molecule_files import Table
+from mpsn.datasets import MoleculeTable
 from mpsn.errors import FileError
 from mpsn_reproduction.experiment import Experiment
 from mpsn_reproduction.papers.graph_data import PARTS, GraphData, molecules
@@ -20,7 +20,7 @@ NOTES = [
 ]
 
 
-def split(table: Table, path: Path) -> list[str]:
+def split(table: MoleculeTable, path: Path) -> list[str]:
     """Return the part of each row, from the lists of row numbers beside the table."""
     parts = [""] * len(table.molecules)
     for part in PARTS:

@@ -5,10 +5,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from mpsn.datasets import FlowDataset, ocean_drifters
-from mpsn.datasets._flows import assemble
-from mpsn.datasets._ocean import NAME
-from mpsn.datasets._sources import at_hand
+from mpsn.datasets import FlowDataset, find_data, ocean_drifters
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._config import Network
 from mpsn_reproduction.engines.flow_training import Training, train
@@ -30,6 +27,7 @@ from mpsn_reproduction.table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FILE = "ocean/dataBuoys.jld2"
 ROWS = {
     "gnn-l0-inv": Row("GNN L₀-inv", "70.1 ± 2.3 / 63.5 ± 6.0", "72.1 ± 3.6 / 62.5 ± 7.2"),
     "mpsn-l0-inv": Row("MPSN L₀-inv", "84.6 ± 4.0 / 71.5 ± 4.1", "83.2 ± 3.1 / 70.5 ± 5.6"),
@@ -136,7 +134,9 @@ def split(data: FlowDataset, seed: int) -> FlowDataset:
     """Return the same flows in another split of the same sizes, and other orientations."""
     rng = np.random.default_rng(seed)
     mask = rng.permutation(data.train.numpy())
-    return assemble(data.complex, data.positions.numpy(), data.paths, data.y.numpy(), mask, rng)
+    return FlowDataset.from_paths(
+        data.complex, data.positions.numpy(), data.paths, data.y.numpy(), mask, rng
+    )
 
 
 def logistic_regression(config: LogisticConfig, data: FlowDataset) -> dict[str, int | float]:
@@ -171,7 +171,7 @@ def table(records: list[Record]) -> Table:
 
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw the map with paths and their harmonic coordinates, if it is at hand, and the curves."""
-    local = data.of(records[0].job) if records and data and at_hand(NAME, data.folder) else None
+    local = data.of(records[0].job) if records and data and find_data(FILE, data.folder) else None
     return flow_figures("ocean", ROWS, records, local)
 
 

@@ -13,8 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.datasets import shapes
-from mpsn.datasets._shapes import SHAPES
+from mpsn.datasets import SHAPES, shapes
 from mpsn.lifting import rips_complex
 from mpsn.nn.models import GIN, SIN, Hierarchical
 from mpsn.training._config import ConfigError, Network

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import Graph
-from mpsn.datasets import strongly_regular
-from mpsn.datasets._strongly_regular import FAMILIES, Parameters
+from mpsn.datasets import SR_FAMILIES, strongly_regular
 from mpsn.errors import MPSNError
 from mpsn.lifting import clique_complexes, ring_complexes
 from mpsn.nn.models import GIN, SIN, Model
@@ -36,7 +35,8 @@ from mpsn_reproduction.papers.sr_table import figures, measured, table
 M = TypeVar("M", bound=torch.nn.Module)
 NUMBERS = 1 << 20  # features of one layer computed at a time: many colors shared, little memory
 COPIES = 32  # graphs that are relabeled to measure rounding
-CONSTRUCTED = tuple(p for p, family in FAMILIES.items() if family.construct is not None)
+Parameters = tuple[int, int, int, int]
+CONSTRUCTED = tuple(p for p, family in SR_FAMILIES.items() if family.construct is not None)
 
 
 def name_of(parameters: Parameters) -> str:
@@ -72,7 +72,7 @@ class SRConfig:
     max_ring: int = 0
     """Largest number of vertices of the rings that replace cliques, if any, in the exact test or
     in GSN."""
-    families: tuple[str, ...] = tuple(map(name_of, FAMILIES))
+    families: tuple[str, ...] = tuple(map(name_of, SR_FAMILIES))
     """Families of graphs, by name."""
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class SRConfig:
         check_baseline(self.baseline, self.gin)
         if self.max_ring and not self.exact and self.baseline != "gsn":
             raise ConfigError("Expected max_ring for the exact test or GSN, got another network.")
-        known = [name_of(p) for p in FAMILIES]
+        known = [name_of(p) for p in SR_FAMILIES]
         for name in set(self.families) - set(known):
             raise ConfigError(f"Expected families among {', '.join(known)}, got {name!r}.")
 
@@ -102,7 +102,7 @@ def jobs(row: str, config: SRConfig, seeds: tuple[int, ...]) -> list[Job]:
 
 def steps(job: Job) -> int:
     """Return the number of graphs."""
-    return FAMILIES[_parameters(job.data)].size
+    return SR_FAMILIES[_parameters(job.data)].size
 
 
 def read(family: str, folder: Path | None) -> list[Graph]:

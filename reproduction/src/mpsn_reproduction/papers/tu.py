@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from mpsn.datasets import TU, tu_folds
-from mpsn.datasets._folds import FOLDS, Folds, strata
-from mpsn.datasets._tu import SETS, TUDataset
+from mpsn.datasets import TU, TU_SETS, Folds, TUDataset, strata, tu_folds
 from mpsn.errors import FileError, did_you_mean
 from mpsn.nn.models import GIN, SIN, Hierarchical, Model
 from mpsn.training._config import ConfigError, Network
@@ -18,7 +16,7 @@ from mpsn_reproduction.baselines import BASELINES, make_baseline
 from mpsn_reproduction.engines.tu_training import Curves, Settings, Split, train_folds
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.tu_kernels import KernelConfig, kernel_runs
-from mpsn_reproduction.papers.tu_table import MODELS, figures, measured, table
+from mpsn_reproduction.papers.tu_table import FOLDS, MODELS, figures, measured, table
 from mpsn_reproduction.rows import rows
 
 
@@ -130,7 +128,7 @@ def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, TUConfig
                 f"Expected names among {', '.join(MODELS)}, got {name!r}."
                 f"{did_you_mean(name, MODELS)}"
             )
-    others = [name for name in datasets if name not in SETS]
+    others = [name for name in datasets if name not in TU_SETS]
     like = [config for config in found.values() if config.dataset == "PROTEINS"]
     for name in others:
         made = [replace(config, dataset=name) for config in like]
@@ -138,7 +136,7 @@ def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, TUConfig
     return {
         row: config
         for row, config in found.items()
-        if config.dataset in (datasets or SETS)
+        if config.dataset in (datasets or TU_SETS)
         and (not models or row in models or config.model in models)
     }
 
@@ -207,7 +205,7 @@ def _runs(job: Job, data: TUDataset, folds: Folds, curves: Sequence[Curves]) -> 
             "honest": selected.test,
             "val": selected.validation,
             "chosen": selected.epoch,
-            "given": float(folds.given),
+            "given": float(folds.from_files),
             "untested": len(folds.untested),
             "classes": data.num_classes,
         }

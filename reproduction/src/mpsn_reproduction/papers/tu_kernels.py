@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import Graph
-from mpsn.datasets._folds import Folds, strata, stratify
-from mpsn.datasets._tu import TUDataset
+from mpsn.datasets import Folds, TUDataset, strata, stratify
 from mpsn.training._config import ConfigError
 from mpsn_reproduction.papers.graph_kernels import graphlets, propagation, walks
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpsn.datasets._folds import FOLDS
-from mpsn.datasets._tu import SETS
+from mpsn.datasets import TU_SETS
 from mpsn.training._selection import best_epoch
 from mpsn_reproduction.experiment import DataSets, Job, Measured, Record, Run, by_row
 from mpsn_reproduction.table import Cell, Table, difference, plus_minus
@@ -17,6 +16,7 @@ from mpsn_reproduction.table import quoted as as_quoted
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FOLDS = 10  # of each set
 MODELS = {
     "sin": "SIN",
     "hierarchical": "SIN with pooling",
@@ -105,11 +105,11 @@ class Row(NamedTuple):
 
 def quoted(method: str, dataset: str) -> str:
     """Return the paper's result of a method, such as 54.3 ± 3.3, or an empty string."""
-    return QUOTED[method].split(",")[_place(dataset)].strip() if dataset in SETS else ""
+    return QUOTED[method].split(",")[_place(dataset)].strip() if dataset in TU_SETS else ""
 
 
 def _place(dataset: str) -> int:
-    return list(SETS).index(dataset) if dataset in SETS else len(SETS)
+    return list(TU_SETS).index(dataset) if dataset in TU_SETS else len(TU_SETS)
 
 
 def stack(runs: Sequence[Run], name: str) -> NDArray[np.float64]:
@@ -246,7 +246,7 @@ def measured(job: Job) -> Measured:
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw accuracy against the number of triangles, and the curves of the networks."""
     best = chosen(rows(records))
-    known = {key: row for key, row in best.items() if key[0] in SETS}
+    known = {key: row for key, row in best.items() if key[0] in TU_SETS}
     drawn = {"tu_triangles": _triangles(known)} if known else {}
     networks = {key: row for key, row in best.items() if "kernel" not in key[1] and row.paper}
     if networks:
@@ -257,7 +257,7 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
 def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
     from matplotlib import pyplot as plt
 
-    datasets = sorted({dataset for dataset, _ in best}, key=lambda name: SETS[name].triangles[0])
+    datasets = sorted({dataset for dataset, _ in best}, key=lambda name: TU_SETS[name].triangles[0])
     figure, ax = plt.subplots(figsize=(2 + 1.5 * len(datasets), 4.5))
     models = [name for name in MODELS if any(row.model == name for row in best.values())]
     for i, name in enumerate(models):
@@ -270,7 +270,7 @@ def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
     theirs = [float(quoted("SIN", dataset).split("±")[0]) for dataset in datasets]
     at = np.arange(len(datasets))
     ax.hlines(theirs, at - 0.3, at + 0.3, "k", label="SIN in the paper (its protocol)")
-    names = [f"{dataset}\n{SETS[dataset].triangles[0]:g}" for dataset in datasets]
+    names = [f"{dataset}\n{TU_SETS[dataset].triangles[0]:g}" for dataset in datasets]
     ax.set_xticks(at, names, fontsize=8)
     ax.set_xlim(-0.5, len(datasets) - 0.5)
     ax.set_xlabel("data sets by their mean number of triangles in a graph")
