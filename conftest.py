@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from mpsn.cli import main
 
 collect_ignore = ["docs/conf.py"]  # settings of the site, not a module
 mpl.use("Agg")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore in the background
 if "OMP_NUM_THREADS" not in os.environ:
     torch.set_num_threads(1)  # of each worker: make test runs one worker per core
 settings.register_profile(

@@ -4,10 +4,10 @@
 
 A machine is imitated by the switches that pick instruction sets, threads and the order of sets.
 By default the tests are the files, and the modules with doctests, that train or compare numbers
-with fractions. With several seeds, all random numbers of the tests come from seeds moved by 0,
+with fractions. What is printed are the values that met a bound, where they vary, and the tests that
+fail somewhere. With several seeds, all random numbers of the tests come from seeds moved by 0,
 1000, 2000, ...; doctests, which print numbers of one seed, run with the first alone. A test that
-does not pass everywhere is run again under each switch of the machine alone, to name the guilty
-ones.
+does not pass everywhere is run again under each switch of the machine alone, to name the guilty.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -51,6 +52,7 @@ MACHINES = {
     },
 }
 ROUNDED = re.compile(r"\bfit\(|\bepochs\b|approx\(|close\(|\d\.\d")
+BOUNDED = re.compile(r"(-?[\d.]+(?:e-?\d+)?) ([<>]=?) (-?[\d.]+(?:e-?\d+)?)")
 SHIFT, OUTCOMES = "MPSN_TESTS_SHIFT", "MPSN_TESTS_OUTCOMES"
 APART = 1000  # between seeds, so that none of a test is met again
 
@@ -91,30 +93,58 @@ def pytest_configure() -> None:
         np.random.RandomState = RandomState
 
 
+def write(record: dict[str, object]) -> None:
+    with Path(os.environ[OUTCOMES]).open("a") as out:
+        out.write(json.dumps(record) + "\n")
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Write down what came of a test, and why it failed."""
     if report.when == "call" or report.failed:
         why = getattr(getattr(report.longrepr, "reprcrash", None), "message", str(report.longrepr))
-        record = {"test": report.nodeid, "passed": not report.failed, "why": why.split("\n")[0]}
-        with Path(os.environ[OUTCOMES]).open("a") as out:
-            out.write(json.dumps(record) + "\n")
+        why = why.split("\n")[0] or "failed"
+        write({"test": report.nodeid, "why": why if report.failed else None})
 
 
-def run(tests: list[str], switches: dict[str, str], seed: int) -> dict[str, str | None]:
-    """Return for each test why it failed, or None."""
+def pytest_assertion_pass(item: pytest.Item, orig: str, expl: str) -> None:
+    """Write down a value that met its bound."""
+    if bounded := BOUNDED.fullmatch(expl.split("\n")[0]):
+        write({"test": item.nodeid, "bound": f"{orig:.80}", "value": float(bounded[1])})
+
+
+class Ran(NamedTuple):
+    """What came of tests: why each failed, or None; and the values that met each bound."""
+
+    failed: dict[str, str | None]
+    values: dict[tuple[str, str], list[float]]
+
+
+def run(tests: list[str], switches: dict[str, str], seed: int) -> Ran:
+    """Run tests as on another machine."""
+    for path in ROOT.glob("**/tests/**/*-pytest-*.pyc"):
+        path.unlink()  # compiled without a hook for assertions that pass
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "outcomes"
         path.touch()
         paths = (str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""))
         own = {"PYTHONPATH": os.pathsep.join(paths), SHIFT: str(APART * seed), OUTCOMES: str(path)}
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "machines", *tests]
+        options = ["-q", "-p", "machines", "-o", "enable_assertion_pass_hook=true"]
         ended = subprocess.run(
-            command, cwd=ROOT, env={**os.environ, **switches, **own}, capture_output=True, text=True
+            [sys.executable, "-m", "pytest", *options, *tests],
+            cwd=ROOT,
+            env={**os.environ, **switches, **own},
+            capture_output=True,
+            text=True,
         )
         if ended.returncode > 1:
             print(ended.stdout[-2000:], ended.stderr[-2000:], sep="\n")
-        records = [json.loads(line) for line in path.read_text().splitlines()]
-    return {record["test"]: None if record["passed"] else record["why"] for record in records}
+        ran = Ran({}, defaultdict(list))
+        for record in map(json.loads, path.read_text().splitlines()):
+            if "bound" in record:
+                ran.values[record["test"], record["bound"]].append(record["value"])
+            else:
+                ran.failed[record["test"]] = record["why"]
+    return ran
 
 
 def rounded() -> list[str]:
@@ -140,26 +170,31 @@ def main() -> None:
     arguments = parser.parse_args()
     tests = arguments.tests or rounded()
     failed: dict[str, dict[tuple[str, int], str]] = defaultdict(dict)
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
     runs = [(name, seed) for seed in range(arguments.seeds) for name in arguments.machines]
     for name, seed in runs:
         start = time.time()
         chosen = [x for x in tests if not seed or Path(x.split("::")[0]).name.startswith("test_")]
-        outcomes = run(chosen, MACHINES[name], seed) if chosen else {}
-        for test, why in outcomes.items():
-            if why is not None:
-                failed[test][name, seed] = why
-        bad = sum(why is not None for why in outcomes.values())
+        ran = run(chosen, MACHINES[name], seed) if chosen else Ran({}, {})
+        bad = {test: why for test, why in ran.failed.items() if why}
+        for test, why in bad.items():
+            failed[test][name, seed] = why
+        for key, some in ran.values.items():
+            values[key] += some
         took = f"{time.time() - start:.0f} s"
-        print(f"{name}, seed {seed}: {len(outcomes)} tests, {bad} fail; {took}", flush=True)
+        print(f"{name}, seed {seed}: {len(ran.failed)} tests, {len(bad)} fail; {took}", flush=True)
+    for (test, bound), some in sorted(values.items()):
+        if len(set(some)) > 1:
+            print(f"{test}: {bound}: {min(some):g} to {max(some):g}")
     for test, reasons in sorted(failed.items()):
         print(f"\n{test}")
         for (name, seed), why in reasons.items():
             print(f"  {name}, seed {seed}: {why:.200}")
         if len(reasons) < len(runs):
-            for name, seed in list(reasons)[:1]:
-                for switch, value in MACHINES[name].items():
-                    alone = run([test], {switch: value}, seed)
-                    print(f"  {switch}={value} alone: {alone.get(test) or 'passes':.80}")
+            name, seed = next(iter(reasons))
+            for switch, value in MACHINES[name].items():
+                alone = run([test], {switch: value}, seed).failed.get(test)
+                print(f"  {switch}={value} alone: {alone or 'passes':.80}")
     sys.exit(bool(failed))
 
 

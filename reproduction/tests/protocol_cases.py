@@ -4,73 +4,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import protocol_data as made
 from mpsn.nn import models
 from mpsn.training._config import Network
 from mpsn_reproduction.engines import flow_training, graph_training
 from mpsn_reproduction.engines.tu_training import Settings
 from mpsn_reproduction.experiment import Experiment, Job
 from mpsn_reproduction.papers import (
-    closure as _closure,
+    closure,
+    coauthor,
+    counting,
+    fair,
+    flow,
+    imdb,
+    molhiv,
+    ocean,
+    shapes,
+    surfaces,
+    tu,
+    zinc,
 )
-from mpsn_reproduction.papers import (
-    coauthor as _coauthor,
-)
-from mpsn_reproduction.papers import (
-    counting as _counting,
-)
-from mpsn_reproduction.papers import (
-    fair as _fair,
-)
-from mpsn_reproduction.papers import (
-    flow as _flow,
-)
-from mpsn_reproduction.papers import (
-    imdb as _imdb,
-)
-from mpsn_reproduction.papers import (
-    molhiv as _molhiv,
-)
-from mpsn_reproduction.papers import (
-    next as _next,
-)
-from mpsn_reproduction.papers import (
-    ocean as _ocean,
-)
-from mpsn_reproduction.papers import (
-    shapes as _shapes,
-)
-from mpsn_reproduction.papers import (
-    surfaces as _surfaces,
-)
-from mpsn_reproduction.papers import (
-    tu as _tu,
-)
-from mpsn_reproduction.papers import (
-    zinc as _zinc,
-)
+from mpsn_reproduction.papers import next as next_node
 from mpsn_reproduction.papers.graph_level import Forest, GraphLevelConfig
 from mpsn_reproduction.papers.map_flow import MapFlowNet
 from mpsn_reproduction.papers.next_models import OrientedConfig, SCoNeConfig
 from mpsn_reproduction.papers.tu import Baseline, TUConfig
 from mpsn_reproduction.papers.tu_kernels import KernelConfig
-from protocol_data import (
-    categories,
-    citations,
-    clouds,
-    flows,
-    folds,
-    meetings,
-    paths,
-    spoil_citations,
-    spoil_clouds,
-    spoil_flows,
-    spoil_fold,
-    spoil_meetings,
-    spoil_part,
-    spoil_paths,
-    spoil_surfaces,
-    surfaces,
-)
 
 HALVED = [0.5, 0.5, 0.25, 0.25, 0.125]  # from 0.5, every second epoch
 TENTHS = [0.1, 0.1, 0.05, 0.05, 0.025]
@@ -117,7 +76,7 @@ HOW = Settings(epochs=5, batch_size=16, lr=0.5, decay_every=2, decay=0.5)
 TU = TUConfig("PROTEINS", sin=SIN, train=HOW)
 DGCNN = replace(TU, sin=None, gin=Baseline(network="dgcnn", hidden=4, layers=1))
 KERNEL = TUConfig("PROTEINS", kernel=KernelConfig("wl", (0, 1), (1.0, 10.0), 2))
-IMDB = _imdb.IMDBConfig(gin=GIN, train={"made": HOW}, test=True)
+IMDB = imdb.IMDBConfig(gin=GIN, train={"made": HOW}, test=True)
 ON_TEST = ("honest", "val_test", "test")
 
 
@@ -130,123 +89,146 @@ GINE = GraphLevelConfig(
     gin=Network(models.GIN, hidden=4, layers=1, norm=True, edge_channels=1), train=LEVEL
 )
 FOREST = GraphLevelConfig(forest=Forest(trees=5, bits=64))
-COUNTING = _counting.CountingConfig(cin=CIN.cin, train=LEVEL)
+COUNTING = counting.CountingConfig(cin=CIN.cin, train=LEVEL)
 
 
-FLOW = _flow.FlowConfig(
+FLOW = flow.FlowConfig(
     model=Network(models.EdgeFlowNet, hidden=4, layers=1),
     training=flow_training.Training(epochs=5, batch=8, lr=0.1, halve_every=2),
 )
-OCEAN = _ocean.OceanConfig(
+OCEAN = ocean.OceanConfig(
     model=Network(MapFlowNet, coordinates=2, dims=(0, 1), hidden=4), training=FLOW.training
 )
-LOGISTIC = replace(OCEAN, model=_ocean.LogisticConfig("flow"))
-STEPS = _next.Training(epochs=2, batch=8, lr=0.1)
-NEXT = _next.NextConfig(SCoNeConfig(hidden=4, layers=1), STEPS)
-ORIENTED = _next.NextConfig(OrientedConfig(width=4, depth=1, coordinates=2), STEPS)
+LOGISTIC = replace(OCEAN, model=ocean.LogisticConfig("flow"))
+STEPS = next_node.Training(epochs=2, batch=8, lr=0.1)
+NEXT = next_node.NextConfig(SCoNeConfig(hidden=4, layers=1), STEPS)
+ORIENTED = next_node.NextConfig(OrientedConfig(width=4, depth=1, coordinates=2), STEPS)
 
 
-SHAPES = _shapes.ShapesConfig(
+SHAPES = shapes.ShapesConfig(
     replace(HOW, lr=0.02), gin=Network(models.GIN, hidden=8, layers=1), per_class=5, points=12
 )
-SURFACES = _surfaces.SurfacesConfig("sin", 4, 1, epochs=4, batch=8, lr=0.1, subdivisions=1)
-CITED = _coauthor.CoauthorConfig(training=_coauthor.Training(epochs=3, lr=0.1))
-CLOSURE = _closure.ClosureConfig(network=_closure.Network(hidden=4, epochs=3, lr=0.1))
+SURFACES = surfaces.SurfacesConfig("sin", 4, 1, epochs=4, batch=8, lr=0.1, subdivisions=1)
+CITED = coauthor.CoauthorConfig(training=coauthor.Training(epochs=3, lr=0.1))
+CLOSURE = closure.ClosureConfig(network=closure.Network(hidden=4, epochs=3, lr=0.1))
 
 CASES = {
-    "tu sin": Case(_tu.EXPERIMENT, TU, folds, spoil_fold, ON_TEST, HALVED),
-    "tu dgcnn": Case(_tu.EXPERIMENT, DGCNN, folds, spoil_fold, ON_TEST, HALVED),
-    "tu kernel": Case(_tu.EXPERIMENT, KERNEL, folds, spoil_fold, ON_TEST, random=False),
+    "tu sin": Case(tu.EXPERIMENT, TU, made.folds, made.spoil_fold, ON_TEST, HALVED),
+    "tu dgcnn": Case(tu.EXPERIMENT, DGCNN, made.folds, made.spoil_fold, ON_TEST, HALVED),
+    "tu kernel": Case(tu.EXPERIMENT, KERNEL, made.folds, made.spoil_fold, ON_TEST, random=False),
     "fair": Case(
-        _fair.EXPERIMENT,
+        fair.EXPERIMENT,
         replace(TU, whole=False),
-        lambda: folds(validation=True),
-        spoil_fold,
+        lambda: made.folds(validation=True),
+        made.spoil_fold,
         (*ON_TEST, "imbalance"),
         HALVED,
     ),
-    "imdb": Case(_imdb.EXPERIMENT, IMDB, folds, spoil_fold, ("score", "last"), HALVED, "made"),
+    "imdb": Case(
+        imdb.EXPERIMENT, IMDB, made.folds, made.spoil_fold, ("score", "last"), HALVED, "made"
+    ),
     "imdb inside": Case(
-        _imdb.EXPERIMENT, replace(IMDB, test=False), folds, spoil_fold, (), HALVED, "made"
+        imdb.EXPERIMENT, replace(IMDB, test=False), made.folds, made.spoil_fold, (), HALVED, "made"
     ),
     "imdb lookup": Case(
-        _imdb.EXPERIMENT,
+        imdb.EXPERIMENT,
         replace(IMDB, gin=None, lookup="degrees"),
-        folds,
-        spoil_fold,
+        made.folds,
+        made.spoil_fold,
         ("score", "ceiling"),
         name="made",
         random=False,
     ),
     "shapes": Case(
-        _shapes.EXPERIMENT,
+        shapes.EXPERIMENT,
         SHAPES,
-        clouds,
-        spoil_clouds,
+        made.clouds,
+        made.spoil_clouds,
         ("accuracy", "test"),
         [0.02, 0.02, 0.01, 0.01, 0.005],
-        fixed=(_shapes, "splits"),
+        fixed=(shapes, "splits"),
     ),
     "zinc cin": Case(
-        _zinc.EXPERIMENT, CIN, lambda: categories(1), spoil_part, ("test", "last"), COSINE
+        zinc.EXPERIMENT, CIN, lambda: made.categories(1), made.spoil_part, ("test", "last"), COSINE
     ),
     "molhiv gin": Case(
-        _molhiv.EXPERIMENT, GINE, lambda: categories(1), spoil_part, ("test", "last"), COSINE
+        molhiv.EXPERIMENT,
+        GINE,
+        lambda: made.categories(1),
+        made.spoil_part,
+        ("test", "last"),
+        COSINE,
     ),
     "molhiv forest": Case(
-        _molhiv.EXPERIMENT, FOREST, lambda: categories(1, True), spoil_part, ("test", "last")
+        molhiv.EXPERIMENT,
+        FOREST,
+        lambda: made.categories(1, True),
+        made.spoil_part,
+        ("test", "last"),
     ),
     "counting": Case(
-        _counting.EXPERIMENT, COUNTING, lambda: categories(5), spoil_part, ("test", "last"), COSINE
+        counting.EXPERIMENT,
+        COUNTING,
+        lambda: made.categories(5),
+        made.spoil_part,
+        ("test", "last"),
+        COSINE,
     ),
-    "flow": Case(_flow.EXPERIMENT, FLOW, flows, spoil_flows, ("test",), TENTHS, together="stacked"),
+    "flow": Case(
+        flow.EXPERIMENT, FLOW, made.flows, made.spoil_flows, ("test",), TENTHS, together="stacked"
+    ),
     "ocean": Case(
-        _ocean.EXPERIMENT, OCEAN, flows, spoil_flows, ("test",), TENTHS, together="stacked"
+        ocean.EXPERIMENT, OCEAN, made.flows, made.spoil_flows, ("test",), TENTHS, together="stacked"
     ),
     "ocean logistic": Case(
-        _ocean.EXPERIMENT, LOGISTIC, flows, spoil_flows, ("test",), random=False
+        ocean.EXPERIMENT, LOGISTIC, made.flows, made.spoil_flows, ("test",), random=False
     ),
     "next scone": Case(
-        _next.EXPERIMENT, NEXT, paths, spoil_paths, ("forward", "reversed"), [0.1] * 2
+        next_node.EXPERIMENT, NEXT, made.paths, made.spoil_paths, ("forward", "reversed"), [0.1] * 2
     ),
     "next oriented": Case(
-        _next.EXPERIMENT, ORIENTED, paths, spoil_paths, ("forward", "reversed"), [0.1] * 2
+        next_node.EXPERIMENT,
+        ORIENTED,
+        made.paths,
+        made.spoil_paths,
+        ("forward", "reversed"),
+        [0.1] * 2,
     ),
     "coauthor": Case(
-        _coauthor.EXPERIMENT,
+        coauthor.EXPERIMENT,
         CITED,
-        citations,
-        spoil_citations,
+        made.citations,
+        made.spoil_citations,
         ("error", "within"),
         [0.1] * 3,
         name="30",
     ),
     "closure": Case(
-        _closure.EXPERIMENT,
+        closure.EXPERIMENT,
         CLOSURE,
-        meetings,
-        spoil_meetings,
+        made.meetings,
+        made.spoil_meetings,
         ("auc", "precision", "closed"),
         [0.1] * 3,
         name="email-Enron",
     ),
     "closure logistic": Case(
-        _closure.EXPERIMENT,
+        closure.EXPERIMENT,
         replace(CLOSURE, score="logistic"),
-        meetings,
-        spoil_meetings,
+        made.meetings,
+        made.spoil_meetings,
         ("auc", "precision", "closed"),
         name="email-Enron",
         random=False,
     ),
     "surfaces": Case(
-        _surfaces.EXPERIMENT,
+        surfaces.EXPERIMENT,
         SURFACES,
-        surfaces,
-        spoil_surfaces,
+        made.surfaces,
+        made.spoil_surfaces,
         ("test", "once", "n"),
         [0.1] * 4,
-        fixed=(_surfaces, "split"),
+        fixed=(surfaces, "split"),
         together="never",
     ),
 }
