@@ -1,9 +1,11 @@
 """Every test of the ladder against its dictionary twin, round by round."""
 
+from dataclasses import replace
 from itertools import chain, product
 
 import networkx as nx
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,8 +40,7 @@ def assert_same(found, rounds, things):
             assert same_partition(color.tolist(), flat)
 
 
-@given(some_complexes, st.sets(st.sampled_from(list(ADJACENCIES))))
-def test_swl(Ks, chosen):
+def check_swl(Ks, chosen):
     found = mpsn.wl.swl(Ks, tuple(chosen))
     keys = [[list(map(tuple, K.simplices(k).tolist())) for K in Ks] for k in range(len(found.ptr))]
     theirs = wl_twins.swl(
@@ -48,12 +49,34 @@ def test_swl(Ks, chosen):
     assert_same(found, theirs, keys)
 
 
-@given(some_cells, st.sets(st.sampled_from(list(ADJACENCIES))))
-def test_swl_on_any_complex(Ks, chosen):
-    theirs = wl_twins.cwl(list(map(wl_twins.cells, Ks)), tuple(chosen))
-    found = mpsn.wl.swl(Ks, tuple(chosen))
-    cells = [[[(k, i) for i in range(K.count(k))] for K in Ks] for k in range(len(found.ptr))]
-    assert_same(found, theirs, cells)
+@given(some_complexes, st.sets(st.sampled_from(list(ADJACENCIES))))
+def test_swl(Ks, chosen):
+    check_swl(Ks, chosen)
+
+
+@pytest.mark.parametrize(
+    "chosen", [("upper",), ("lower",), ("boundary", "upper"), ("coboundary", "lower")], ids=str
+)
+def test_swl_where_only_shared_simplices_tell(chosen):
+    """Regular graphs whose edges lie in triangles or not, and others with many triangles."""
+    graphs = [nx.circular_ladder_graph(3), nx.complete_bipartite_graph(3, 3)]
+    graphs += [nx.gnp_random_graph(8, 0.45, seed=seed) for seed in (1, 4, 8, 12)]
+    check_swl([mpsn.clique_complex(G, None) for G in graphs], chosen)
+
+
+@given(some_cells, st.sets(st.sampled_from(list(ADJACENCIES))), st.booleans())
+def test_swl_on_any_complex(Ks, chosen, uniform):
+    """From one color per dimension, or from one for all cells."""
+    cells = list(map(wl_twins.cells, Ks))
+    first = [dict.fromkeys(faces, 0) for faces in cells] if uniform else None
+    theirs = wl_twins.cwl(cells, tuple(chosen), first)
+    found = mpsn.wl.swl(Ks, tuple(chosen), initial="uniform" if uniform else "dimension")
+    keys = [[[(k, i) for i in range(K.count(k))] for K in Ks] for k in range(len(found.ptr))]
+    if uniform:  # colors are comparable between dimensions
+        found = replace(found, colors=tuple((torch.cat(colors),) for colors in found.colors))
+        keys = [list(chain(*keys))]
+        theirs = [c * len(found.ptr) for c in theirs]
+    assert_same(found, theirs, keys)
 
 
 @settings(max_examples=50)

@@ -1,13 +1,15 @@
 """Matrices and adjacencies against their definitions, written out."""
 
-from itertools import permutations
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mpsn import SimplicialComplex
+from mpsn.complexes import orientation
 from mpsn.errors import ComplexError
 from mpsn.testing import complexes
 
@@ -37,13 +39,21 @@ def test_boundary_matrices_are_as_defined(K):
         assert torch.equal(unsigned, B.to_dense().abs().float())
 
 
-def test_orientation_of_a_triangle_is_that_of_its_even_permutations():
-    K = SimplicialComplex.from_simplices([[0, 1, 2]])
-    B = K.boundary_matrix(2).to_dense().squeeze(1)
-    even = [p for p in permutations(range(3)) if np.linalg.det(np.eye(3)[list(p)]) > 0]
-    for e, (u, v) in enumerate(K.simplices(1).tolist()):
-        follows = any((p[0], p[1]) == (u, v) for p in even)
-        assert B[e] == (1 if follows else -1)
+@settings(max_examples=30)
+@given(st.integers(1, 5), st.randoms())
+def test_boundaries_of_oriented_tuples_are_as_in_definition_3(top, random):
+    """A face has the sign of the permutation (left out, *face) of its simplex; edges end at +1."""
+    K = SimplicialComplex.from_simplices([range(top + 1)])
+    tuples = [[random.sample(s, k + 1) for s in K.simplices(k).tolist()] for k in range(top + 1)]
+    K = K.flip({k: orientation(torch.tensor(tuples[k])) < 0 for k in range(1, top + 1)})
+    for k in range(1, top + 1):
+        B = K.boundary_matrix(k).to_dense()
+        for (i, face), (j, simplex) in product(enumerate(tuples[k - 1]), enumerate(tuples[k])):
+            left = [v for v in simplex if v not in face]
+            sign = 0
+            if len(left) == 1:
+                sign = np.linalg.det(np.eye(k + 1)[[simplex.index(v) for v in left + face]])
+            assert B[i, j] == round(sign)
 
 
 @given(complexes(oriented=True))

@@ -289,7 +289,7 @@ def test_unknown_adjacencies():
 def test_other_bad_input():
     with pytest.raises(MPSNError, match=r"lift graphs with mpsn.clique_complexes"):
         swl([nx.path_graph(2)])
-    with pytest.raises(MPSNError, match="'dimension', 'features' or tensors, got 'degree'"):
+    with pytest.raises(MPSNError, match="'uniform', 'features' or tensors, got 'degree'"):
         swl(TRIANGLE, initial="degree")
     for alone in (None, torch.zeros(3), np.zeros(3), 7):
         with pytest.raises(MPSNError, match="put tensors into a list, one per dimension"):

@@ -7,6 +7,7 @@ from mpsn.complexes._operators import Adjacency
 from mpsn.complexes._packed import ComplexDataset
 from mpsn.complexes._sampling import Part, SubcomplexLoader, neighborhood, partition
 from mpsn.complexes._saving import load
+from mpsn.complexes._symmetries import orientation
 from mpsn.complexes.cellular import CellComplex
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.cubical import CubicalComplex
@@ -28,5 +29,6 @@ __all__ = [
     "collate",
     "load",
     "neighborhood",
+    "orientation",
     "partition",
 ]

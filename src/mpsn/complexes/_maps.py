@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn.complexes._symmetries import parity
+from mpsn.complexes._symmetries import orientation
 from mpsn.complexes.complex import as_incidences
 from mpsn.complexes.incidence import Incidence
 from mpsn.complexes.simplicial import SimplicialComplex
@@ -41,7 +41,7 @@ def image(K: SimplicialComplex, cluster: Tensor) -> tuple[SimplicialComplex, tup
         table[inverse], first[inverse] = faces, values[:, 0]  # duplicates agree
         below = faces.new_zeros(K.count(k))
         below[at] = inverse
-        sign = parity(columns) * K.orientation(k)[at]
+        sign = orientation(columns) * K.orientation(k)[at]
         ends = nnf.pad(alive.cumsum(0), (1, 0))
         maps.append(Incidence.unchecked(inverse, len(found), None, ends, sign))
         tables.append(table)

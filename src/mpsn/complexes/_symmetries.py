@@ -134,9 +134,20 @@ def _permutation(K: "Complex", k: int, order: Mapping[int, Tensor]) -> Tensor:
     return row
 
 
-def parity(columns: Tensor) -> Tensor:
-    """Return the sign of each row as a permutation, (n,) int8."""
-    width = columns.shape[1]
-    i, j = torch.triu_indices(width, width, 1, device=columns.device)
-    inversions = (columns[:, i] > columns[:, j]).sum(dim=1)
+def orientation(simplices: Tensor) -> Tensor:
+    """Return the orientation of oriented simplices, (n,) int8 (Definition 3 of the paper).
+
+    It is +1 where the vertices are an even permutation of their ascending order, -1 where they are
+    an odd one. A face τ has the sign of ``(v, *τ)`` relative to σ, where v is the vertex left out.
+
+    Args:
+        simplices: Rows of distinct vertices, (n, k + 1).
+
+    Example:
+        >>> mpsn.complexes.orientation(torch.tensor([[0, 1, 2], [2, 0, 1], [0, 2, 1]]))
+        tensor([ 1,  1, -1], dtype=torch.int8)
+    """
+    width = simplices.shape[1]
+    i, j = torch.triu_indices(width, width, 1, device=simplices.device)
+    inversions = (simplices[:, i] > simplices[:, j]).sum(dim=1)
     return (1 - 2 * (inversions % 2)).to(torch.int8)

@@ -6,6 +6,7 @@ from mpsn.testing._symmetry import (
     assert_orientation_equivariant,
     assert_orientation_invariant,
     assert_permutation_equivariant,
+    assert_permutation_invariant,
 )
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ __all__ = [
     "assert_orientation_equivariant",
     "assert_orientation_invariant",
     "assert_permutation_equivariant",
+    "assert_permutation_invariant",
     "complexes",
     "graphs",
 ]

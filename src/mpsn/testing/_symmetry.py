@@ -58,6 +58,31 @@ def assert_permutation_equivariant(
         trial.run(K, K.permute(order), "order", order, "f(PH, PBPᵀ) = P f(H, B)")
 
 
+def assert_permutation_invariant(
+    model: Layer,
+    complexes: Sequence[Complex] | None = None,
+    *,
+    in_channels: int | None = None,
+    dim: int | None = None,
+    max_dim: int | None = None,
+    kind: Kind = "simplicial",
+    seed: int = 0,
+) -> None:
+    r"""Assert permutation invariance, :math:`f(PH, PBP^\top) = f(H, B)`.
+
+    Arguments and errors as for :func:`assert_permutation_equivariant`; the model may return one
+    tensor.
+
+    Example:
+        >>> from mpsn.testing import assert_permutation_invariant
+        >>> assert_permutation_invariant(lambda K, h: h.sum(0), in_channels=2, dim=1)
+    """
+    trial = _Trial(model, in_channels, dim, max_dim, seed)
+    for K in trial.complexes(complexes, kind):
+        order = {k: _permutation(n, trial.generator) for k, n in enumerate(K.counts)}
+        trial.run(K, K.permute(order), "order", order, "f(PH, PBPᵀ) = f(H, B)", invariant=True)
+
+
 def assert_orientation_equivariant(
     layer: Layer,
     complexes: Sequence[Complex] | None = None,

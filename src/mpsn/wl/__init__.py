@@ -5,6 +5,7 @@ Beware of two conventions for the last two: the folklore test on k-tuples is as 
 oblivious one on (k+1)-tuples, so 3-WL = 2-FWL.
 """
 
+from mpsn.wl._colorings import equivalent, refines
 from mpsn.wl._isomorphism import isomorphic
 from mpsn.wl._ladder import (
     TESTS,
@@ -31,9 +32,11 @@ __all__ = [
     "check_tests",
     "compare",
     "equivalence_classes",
+    "equivalent",
     "isomorphic",
     "kfwl",
     "kwl",
+    "refines",
     "swl",
     "wl",
 ]

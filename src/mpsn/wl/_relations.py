@@ -1,12 +1,13 @@
 """The adjacencies of cells, read off the incidences (Definition 4 of the paper)."""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from mpsn._rows.rows import Rows
+from mpsn._rows.rows import Rows, ends
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.internal import Kind
 from mpsn.wl._refinement import Relation
@@ -59,3 +60,17 @@ def relations_of(K: Complex, adjacencies: Sequence[Kind], dim: int) -> list[list
         names = [name for name in adjacencies if k or name in ("coboundary", "upper")]
         levels.append([ADJACENCIES[name](K, k) for name in names])
     return levels
+
+
+def joint_relations(K: Complex, adjacencies: Sequence[Kind]) -> list[Relation]:
+    """Return the relations of all cells, dimension by dimension, as if they were on one level."""
+    levels = range(max(K.dim, 0) + 1)
+    starts = [0, *accumulate(K.count(k) for k in levels)]
+    joined = []
+    for name in adjacencies:
+        parts = [ADJACENCIES[name](K, k) for k in levels]
+        ptr = ends(torch.cat([part.ptr.diff() for part in parts]))
+        columns = zip(*(part.columns for part in parts), strict=True)
+        cells = [torch.cat([index + starts[k] for k, index in column]) for column in columns]
+        joined.append(Relation(ptr, tuple((0, cell) for cell in cells)))
+    return joined

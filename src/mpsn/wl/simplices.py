@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Literal, cast
 
+import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, collate
@@ -15,14 +16,14 @@ from mpsn.wl._inputs import Initial, check_vertices
 from mpsn.wl._marks import refine_marked
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement, refine, step_by_relations
-from mpsn.wl._relations import ADJACENCIES, relations_of
+from mpsn.wl._relations import ADJACENCIES, joint_relations, relations_of
 
 
 def swl(
     complexes: Complex | ComplexDataset | Sequence[Complex],
     adjacencies: Sequence[Kind] = ("boundary", "upper"),
     *,
-    initial: Literal["dimension", "features"] | Sequence[Tensor | None] = "dimension",
+    initial: Literal["dimension", "uniform", "features"] | Sequence[Tensor | None] = "dimension",
     rounds: int | None = None,
     marks: int = 0,
     palette: Palette | None = None,
@@ -45,8 +46,10 @@ def swl(
     Args:
         complexes: The complexes to refine together: one, a union, a list or a dataset.
         adjacencies: Any of "boundary", "coboundary", "lower", "upper".
-        initial: "dimension" for one color per dimension; "features" to color cells by their rows of
-            ``x`` where there are any; or one tensor per dimension, (n_k,) or (n_k, F), or None.
+        initial: "dimension" for one color per dimension; "uniform" for one color in all, so that
+            colors are comparable between dimensions, which the test then finds by itself;
+            "features" to color cells by their rows of ``x`` where there are any; or one tensor per
+            dimension, (n_k,) or (n_k, F), or None. Defaults to "dimension".
         rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
         marks: Number of vertices to mark at a time, 0 or 1. With 1, the result has a color for each
             vertex: that of the complex with this vertex marked. Defaults to 0.
@@ -67,14 +70,16 @@ def swl(
         [1, 2]
     """
     if not isinstance(initial, Sequence) or (
-        isinstance(initial, str) and initial not in ("dimension", "features")
+        isinstance(initial, str) and initial not in ("dimension", "uniform", "features")
     ):
         raise ColoringError(
-            f"Expected initial 'dimension', 'features' or tensors, got {initial!r:.60}; put "
-            f"tensors into a list, one per dimension."
+            f"Expected initial 'dimension', 'uniform', 'features' or tensors, got {initial!r:.60}; "
+            f"put tensors into a list, one per dimension."
         )
     if isinstance(marks, bool) or marks not in (0, 1):
         raise ColoringError(f"Expected marks 0 or 1, got {marks!r:.40}.")
+    if marks and initial == "uniform":
+        raise ColoringError("Expected initial 'dimension' with marks=1, got 'uniform'.")
     union = _union(complexes, with_features=initial == "features")
     if (
         not isinstance(adjacencies, Collection)
@@ -91,8 +96,15 @@ def swl(
         palette.adopt(("swl", *chosen, *["marked"] * marks), kinds)
     if marks:
         return refine_marked(union, chosen, colors, rounds, palette)
-    step = partial(step_by_relations, relations_of(union, chosen, union.dim))
     offsets = [union.ptr(k) for k in range(len(colors))]
+    if initial == "uniform":
+        sizes = [len(level.ids) for level in colors]
+        together = [start.uniform(sum(sizes), union.device)]
+        step = partial(step_by_relations, [joint_relations(union, chosen)])
+        return refine(
+            "swl", together, step, offsets, rounds, palette, lambda c, _: torch.split(c[0], sizes)
+        )
+    step = partial(step_by_relations, relations_of(union, chosen, union.dim))
     return refine("swl", colors, step, offsets, rounds, palette)
 
 
@@ -115,7 +127,7 @@ def _union(complexes: object, with_features: bool) -> Complex:
 
 def _initial(K: Complex, how: object) -> tuple[list[Initial], dict[int, str]]:
     levels = range(max(K.dim, 0) + 1)
-    if how == "dimension":
+    if how in ("dimension", "uniform"):
         return [start.uniform(K.count(k), K.device) for k in levels], dict.fromkeys(levels, how)
     rows = list(K.x if how == "features" else cast("Sequence[Tensor | None]", how))
     rows += [None] * (len(levels) - len(rows))
