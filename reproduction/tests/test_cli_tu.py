@@ -96,7 +96,9 @@ def test_offline_the_sets_at_hand_are_run_and_the_others_reported(mpsn, offline,
     code, out, _ = mpsn("reproduce", "tu", *chosen, *options)
     assert code == 0
     assert [f"{name} is left out." in out for name in TU_SETS] == [name != NAME for name in TU_SETS]
-    assert [path.parent.name[:15] for path in (tmp_path / "runs").rglob("*.json")] == [NAME.lower()]
+    assert [path.parent.name for path in (tmp_path / "runs").rglob("*.json")] == [
+        f"{NAME.lower()}-wl-kernel"
+    ]
     assert not (tmp_path / "cache").exists()
 
 

@@ -3,7 +3,7 @@
 import errno
 import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import psutil
 import pytest
@@ -18,7 +18,7 @@ from mpsn_reproduction.experiment import DataSets, Resources
 from mpsn_reproduction.local import LocalEngine
 from mpsn_reproduction.results import draw
 from mpsn_reproduction.rows import find, rows
-from mpsn_reproduction.store import Store
+from mpsn_reproduction.store import Store, differing, words
 from mpsn_reproduction.table import Table
 from processes import start
 from toy_experiment import EXPERIMENT, Inner, ToyConfig, contents
@@ -81,7 +81,7 @@ def test_runs_that_two_processes_recorded_count_once(tmp_path):
     run(EXPERIMENT, TOY, 2, out=tmp_path)
     store = Store(tmp_path, ToyConfig)
     job = EXPERIMENT.jobs("a", TOY["a"], (1, 2))[0]
-    record = store.read(next(tmp_path.glob("a-*/small*.json")))
+    record = store.read(next(tmp_path.glob("a/small*.json")))
     runs = EXPERIMENT.work(job, Resources(torch.device("cpu"), None, print))
     store.write(replace(record, job=job, runs=runs))
     seen = [(x.seed, x.fold) for r in store.of([job]) for x in r.runs]
@@ -97,7 +97,7 @@ def test_processes_give_the_same_records(tmp_path):
 def test_an_error_in_a_process_reaches_the_user_and_loses_nothing(tmp_path):
     with pytest.raises(FileError, match="Expected a scale above 0"):
         run(EXPERIMENT, {"a": TOY["a"], "bad": ToyConfig(-1.0)}, 1, out=tmp_path)
-    assert len(list(tmp_path.glob("a-*/*.json"))) == 2
+    assert len(list(tmp_path.glob("a/*.json"))) == 2
     bad, only = {"bad": ToyConfig(-1.0)}, ["small one"]
     with pytest.raises(FileError, match="Expected a scale above 0"):
         run(EXPERIMENT, bad, 1, out=tmp_path, engine=LocalEngine(2), only=only)
@@ -122,15 +122,15 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"format": 2}', "format 2.*another version of mpsn"),
+        ('{"format": 1}', "format 1.*another version of mpsn"),
         ("{", "Move it away"),
         ("[]", "Move it away"),
-        ('{"format": 1, "config": {}}', "Move it away"),
+        ('{"format": 2, "settings": {}}', "Move it away"),
     ],
 )
 def test_records_that_cannot_be_read_are_refused(tmp_path, text, said):
     run(EXPERIMENT, TOY, 1, out=tmp_path)
-    next(tmp_path.glob("a-*/*.json")).write_text(text)
+    next(tmp_path.glob("a/*.json")).write_text(text)
     with pytest.raises(FileError, match=said):
         run(EXPERIMENT, TOY, 1, out=tmp_path)
 
@@ -243,11 +243,32 @@ def test_configs_are_typed_and_refuse_what_they_do_not_know(tmp_path):
             configs.load(ToyConfig, file)
 
 
-def test_digests_see_every_setting():
+def test_records_name_what_differs_from_the_defaults(tmp_path):
     base = ToyConfig(1.0)
     others = [replace(base, epochs=4), replace(base, inner=Inner(3)), replace(base, sizes=(1,))]
-    assert len({configs.digest(config) for config in (base, *others)}) == 4
-    assert configs.digest(base) == configs.digest(ToyConfig(1.0))
+    assert len({words(config) for config in (base, *others)}) == 4
+    assert words(base) == words(ToyConfig(1.0)) == '{"scale": 1.0}'
+    assert differing(others[1]) == {"scale": 1.0, "inner": {"width": 3}}
+
+
+def test_a_setting_that_was_added_later_changes_no_record(tmp_path):
+    @dataclass(frozen=True)
+    class Later(ToyConfig):
+        added: bool = False
+
+    done = run(EXPERIMENT, TOY, 1, out=tmp_path)
+    later = {row: Later(**vars(config)) for row, config in TOY.items()}
+    again = run(replace(EXPERIMENT, config=Later, work=None), later, 1, out=tmp_path)
+    assert [r.runs for r in again.records] == [r.runs for r in done.records]
+    assert len(list(tmp_path.glob("*/*.json"))) == len(done.records)
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_records_bring_every_config_back(name):
+    experiment = find(name)
+    for config in rows(name, experiment.config).values():
+        for version in (config, config.quick()):
+            assert configs.build(experiment.config, differing(version), name) == version
 
 
 @pytest.mark.parametrize("name", CATALOG)

@@ -98,7 +98,7 @@ def test_an_error_of_a_job_reaches_the_user_and_loses_nothing(cluster, tmp_path)
     bad = {"a": ToyConfig(0.5), "bad": ToyConfig(-1.0)}
     with pytest.raises(FileError, match=r"^Expected a scale above 0, got less.$"):
         run(EXPERIMENT, bad, 1, out=tmp_path, engine=RayEngine())
-    assert {path.parent.name[:2] for path in tmp_path.rglob("*.json")} <= {"a-"}
+    assert {path.parent.name[:2] for path in tmp_path.rglob("*.json")} <= {"a"}
     with pytest.raises(MPSNError, match=r"Expected 0.5 GPUs on a node of the Ray cluster.*got 0"):
         run(EXPERIMENT, bad, 1, out=tmp_path, engine=RayEngine(gpus=0.5), device="cuda")
     with pytest.raises(MPSNError, match="Expected cpu, cuda or auto on a Ray cluster"):

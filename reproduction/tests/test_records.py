@@ -1,7 +1,6 @@
 """Records that were changed: named, left out and counted; never a traceback, never new data."""
 
 import copy
-import hashlib
 import json
 import math
 import os
@@ -15,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from mpsn.errors import FileError
-from mpsn.training._config import digest
 from mpsn_reproduction.catalog import CATALOG
 from mpsn_reproduction.engine import run
+from mpsn_reproduction.experiment import Job
 from mpsn_reproduction.page import report, sections
 from mpsn_reproduction.papers import flow as _flow
 from mpsn_reproduction.papers import ocean as _ocean
 from mpsn_reproduction.rows import find
-from mpsn_reproduction.store import Store
+from mpsn_reproduction.store import Store, label
 from toy_experiment import EXPERIMENT, ToyConfig
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -75,20 +74,16 @@ def mutant(values, rng):
     return values
 
 
-def name_of(values):
-    """Return the name of the file that a record of these values would be in."""
-    key = repr((values["data"], tuple(values["seeds"]), tuple(values["folds"])))
-    data = re.sub(r"[^A-Za-z0-9]+", "-", values["data"]).strip("-")
-    return f"{data[:99] or 'runs'}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.json"
-
-
 def place(folder, old, values):
     """Write a changed record, under the name that fits its values if there is one."""
+    path = folder / old.parent.name / old.name
     try:
-        parent = f"{re.sub('[/ ]', '', values['row'])[:99]}-{old.parent.name.rpartition('-')[2]}"
-        path = folder / parent.encode().decode() / name_of(values)
-    except (KeyError, TypeError, UnicodeError):
-        path = folder / old.parent.name / old.name
+        numbers = tuple(values["seeds"]), tuple(values["folds"])
+        job = Job(str(values["row"]), None, values["data"], *numbers)
+        row = re.sub("[/ \0]", "", job.row)[:99] or "row"
+        path = folder / row.encode().decode() / f"{label(job)[:199]}-{'0' * 8}.json"
+    except (KeyError, TypeError, ValueError):
+        pass
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(values))
 
@@ -130,7 +125,7 @@ def test_a_report_never_makes_data(tmp_path, monkeypatch):
     """A record whose settings ask for a thousand million flows, and is right in all else."""
     old = next((RESULTS / "flow").glob("*/*.json"))
     values = json.loads(old.read_text())
-    values["config"] |= {"points": 10**9, "train": 10**9, "test": 10**9}
+    values["settings"] |= {"points": 10**9, "train": 10**9, "test": 10**9}
     place(tmp_path / "flow", old, values)
 
     def refuse(*_, **__):
@@ -146,7 +141,7 @@ def test_a_report_never_makes_data(tmp_path, monkeypatch):
 def test_bad_records_are_named_and_counted(tmp_path):
     old = next((RESULTS / "flow").glob("*/*.json"))
     for i in range(8):
-        folder = tmp_path / "flow" / f"row{i}-{'0' * 12}"
+        folder = tmp_path / "flow" / f"row{i}"
         folder.mkdir(parents=True)
         (folder / "runs-0.json").write_text("{" if i else "")
     with pytest.raises(FileError, match=r"without runs.*row0.*runs-0.json"):
@@ -166,9 +161,9 @@ def test_the_newest_settings_are_those_recorded_last(tmp_path):
     first, second = ToyConfig(1.0), ToyConfig(2.0)
     run(EXPERIMENT, {"a": first}, 1, out=tmp_path)
     run(EXPERIMENT, {"a": second}, 1, out=tmp_path)
-    for config, age in ((first, 0), (second, 1000)):
-        for path in tmp_path.glob(f"a-{digest(config)}/*.json"):
-            os.utime(path, (time.time() - age,) * 2)
+    for path in tmp_path.glob("a/*.json"):
+        is_first = '"settings": {"scale": 1.0}' in path.read_text()
+        os.utime(path, (time.time() - (0 if is_first else 1000),) * 2)
     records, older, bad = Store(tmp_path, ToyConfig).newest()
     assert {record.job.config for record in records} == {second}
     assert (older, bad) == (2, [])

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from mpsn.errors import LayerError
-from mpsn.nn.models import CIN, GIN, SIN
+from mpsn.nn.models import CIN, SIN
 from mpsn.training import _config as configs
 from mpsn.training._config import Network
 
@@ -31,13 +31,3 @@ def test_networks_are_values():
         sin.replace(layers=0)
     with pytest.raises(configs.ConfigError, match="known settings in here, got heads"):
         configs.build(Network[SIN], {"heads": 4}, "here")
-
-
-def test_keywords_that_came_later_leave_digests_as_they_were():
-    """Records of SIN and GIN are older than two keywords; those of CIN are not."""
-    told = {name: value for name, value in Network(SIN).items() if name != "lower"}
-    assert configs.digest(Network(SIN)) == configs.digest(told)
-    assert configs.digest(Network(CIN)) == configs.digest({**told, "lower": False})
-    bonds = Network(GIN, edge_channels=1)
-    assert configs.digest(bonds) == configs.digest(dict(bonds))
-    assert len({configs.digest(n) for n in (bonds, Network(GIN), Network(SIN, lower=True))}) == 3

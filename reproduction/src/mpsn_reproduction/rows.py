@@ -25,8 +25,8 @@ def find(name: str) -> Experiment:
 def rows(experiment: str, kind: type[T], names: Sequence[str] = ()) -> dict[str, T]:
     """Load the configs of an experiment by name. Defaults to all of them."""
     file = resources.files("mpsn_reproduction.papers") / f"{experiment}.toml"
-    values = tomllib.loads(file.read_text(encoding="utf-8"))
-    base, special = values.get("base", {}), values["rows"]
+    values = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    base, special = values.get("base", {}), values.get("rows", {})
     for name in names:
         if name not in special:
             raise ConfigError(

@@ -1,7 +1,8 @@
 """The store: finished jobs as files that are written whole or not at all, and never changed.
 
-A job of row ``sin`` is at ``OUT/sr/sin-<digest of its config>/<data>-<digest of its runs>.json``.
-A changed config is another folder, so its records never mix with old ones; small versions
+A job of row ``sin`` is at ``OUT/sr/sin/SR-16-6-2-2-seeds-0-to-9-<key>.json``. It is found by what
+was asked: row, data, seeds, folds, and the settings that differ from the defaults of their classes,
+so a new setting with a default changes nothing. The key only keeps files apart. Small versions
 (``--quick``) are under ``OUT/sr-quick``, and runs with ``--precision bf16`` under
 ``OUT/flow-bf16``. Only records are stored: what is left to do, the tables and the figures all
 follow from them.
@@ -11,18 +12,18 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, asdict, fields, is_dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mpsn._files.io import atomic_write
 from mpsn.errors import FileError
-from mpsn.training._config import build, digest
+from mpsn.training._config import ConfigError, Network, build, plain
 from mpsn_reproduction.experiment import Job, Record
 
-FORMAT = 1
+FORMAT = 2
 MOST_BYTES = 1 << 24  # of a record; the largest in results/ has 100 kB
 LARGEST = 1e15  # number in a record
 
@@ -37,6 +38,57 @@ def folder_name(experiment: str, precision: str | None = None, quick: bool = Fal
     """
     other = [precision] if precision and precision != "float32" else []
     return "-".join([experiment, *other, *["quick"] * quick])
+
+
+def differing(config: Any) -> dict[str, Any]:
+    """Return the settings that differ from the defaults of their classes, as plain values.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from mpsn_reproduction.store import differing
+        >>> @dataclass(frozen=True)
+        ... class Training:
+        ...     lr: float = 0.1
+        ...     epochs: int = 10
+        >>> differing(Training(lr=0.1, epochs=20))
+        {'epochs': 20}
+    """
+    special: dict[str, Any] = json.loads(json.dumps(_differing(config)))
+    if _makes(special, config):
+        return special
+    complete = plain(config)  # where only a setting at its default tells one class from another
+    return {
+        name: value if _makes(complete | {name: value}, config) else complete[name]
+        for name, value in special.items()
+    }
+
+
+def _makes(values: dict[str, Any], config: Any) -> bool:
+    try:
+        return bool(build(type(config), values, "a record") == config)
+    except ConfigError:
+        return False
+
+
+def _differing(value: Any) -> Any:
+    if is_dataclass(value):
+        pairs = [(field, getattr(value, field.name)) for field in fields(value)]
+        return {field.name: _differing(v) for field, v in pairs if v != _default(field)}
+    if isinstance(value, Network):
+        defaults = Network(value.model)
+        return {name: _differing(v) for name, v in value.items() if v != defaults[name]}
+    if isinstance(value, Mapping):
+        return {name: _differing(each) for name, each in value.items()}
+    return [_differing(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def words(config: Any) -> str:
+    """Return a text that is the same for two configs if and only if they are equal."""
+    return json.dumps(differing(config), sort_keys=True)
 
 
 class Found(NamedTuple):
@@ -66,23 +118,22 @@ class Store:
 
     def path(self, job: Job) -> Path:
         """Return the path of the record of a job."""
-        runs = hashlib.sha256(repr((job.data, job.seeds, job.folds)).encode()).hexdigest()[:8]
-        name = re.sub(r"[^A-Za-z0-9]+", "-", job.data).strip("-")
-        return self._folder_of(job) / f"{name or 'runs'}-{runs}.json"
-
-    def _folder_of(self, job: Job) -> Path:
-        return self.folder / f"{job.row}-{digest(job.config)}"
+        asked = json.dumps([job.data, job.seeds, job.folds, words(job.config)])
+        key = hashlib.sha256(asked.encode()).hexdigest()[:8]
+        return self.folder / job.row / f"{label(job)}-{key}.json"
 
     def write(self, record: Record) -> Path:
         """Write a record, whole or not at all; return its path."""
         path = self.path(record.job)
-        values = {"format": FORMAT, **asdict(record.job), **asdict(record)}
+        job = {f.name: getattr(record.job, f.name) for f in fields(Job) if f.name != "config"}
+        values = {"format": FORMAT, "settings": differing(record.job.config), **job}
+        values |= asdict(replace(record, job=None))  # type: ignore[arg-type]
         del values["job"]
         for run in values["runs"]:
             run["curve"] = _short(run["curve"])
         try:
             with atomic_write(path, "w", what="the record", parents=True) as file:
-                json.dump(values, file, default=dict)
+                json.dump(values, file)
         except FileError as error:
             raise FileError(
                 f"{error} Finished records are kept: run the same command again to resume."
@@ -101,7 +152,7 @@ class Store:
                 record = self._record(values, str(path))
                 _check(record)
                 self.check(record)
-                if (record.job.row, self.path(record.job).name) != (_row_of(path), path.name):
+                if record.job.row != path.parent.name or label(record.job) != _named(path):
                     raise FileError("the record of another job")
                 return record
         except (OSError, ValueError, RecursionError) as error:
@@ -115,23 +166,20 @@ class Store:
         )
 
     def _record(self, values: dict[str, Any], where: str) -> Record:
-        of_job = {field.name for field in fields(Job)}
-        job = {name: values.pop(name) for name in of_job & values.keys()}
-        if job.keys() != of_job:
-            raise FileError(f"none of {', '.join(sorted(of_job - job.keys()))}")
-        job["config"] = build(self.config, job["config"], where)
+        values["config"] = build(self.config, values.pop("settings", None), where)
+        job = {field.name: values.pop(field.name, None) for field in fields(Job)}
         return build(Record, {**values, "job": build(Job, job, where)}, where)
 
     def of(self, jobs: Iterable[Job]) -> list[Record]:
         """Return the records with the configs and the data of these jobs, whatever their seeds."""
-        wanted = {(self._folder_of(job), job.data) for job in jobs}
-        folders = sorted({folder for folder, _ in wanted})
-        records = [self.read(path) for folder in folders for path in sorted(folder.glob("*.json"))]
-        return once(r for r in records if (self._folder_of(r.job), r.job.data) in wanted)
+        wanted = {(job.row, job.data, words(job.config)) for job in jobs}
+        paths = [p for row, _, _ in wanted for p in (self.folder / row).glob("*.json")]
+        records = [self.read(path) for path in sorted({*paths})]
+        return once(r for r in records if (r.job.row, r.job.data, words(r.job.config)) in wanted)
 
     def newest(self) -> Found:
         """Return the records of the last config of each row, and what is left out."""
-        found: dict[str, dict[Path, list[Record]]] = {}
+        found: dict[str, dict[str, list[Record]]] = {}
         bad = []
         for path in sorted(self.folder.glob("*/*.json")):
             try:
@@ -139,13 +187,30 @@ class Store:
             except FileError as error:
                 bad.append(str(error))
             else:
-                found.setdefault(record.job.row, {}).setdefault(path.parent, []).append(record)
+                by_config = found.setdefault(record.job.row, {})
+                by_config.setdefault(words(record.job.config), []).append(record)
         records, older = [], 0
-        for folders in found.values():
-            last = max(folders.values(), key=lambda many: max(r.finished for r in many))
+        for by_config in found.values():
+            last = max(by_config.values(), key=lambda some: max(r.finished for r in some))
             records += once(last)
-            older += sum(map(len, folders.values())) - len(last)
+            older += sum(map(len, by_config.values())) - len(last)
         return Found(records, older, bad)
+
+
+def label(job: Job) -> str:
+    """Return data, seeds and folds in words: what a file of a record is called before its key."""
+    data = re.sub(r"[^A-Za-z0-9]+", "-", job.data).strip("-")
+    folds = [_numbers("fold", job.folds)] if job.folds != (0,) else []
+    return "-".join([*[data] * bool(data), _numbers("seed", job.seeds), *folds])
+
+
+def _numbers(kind: str, numbers: Sequence[int]) -> str:
+    ends = sorted({min(numbers, default=0), max(numbers, default=0)})
+    return f"{kind}{'s' * (len(ends) > 1)}-" + "-to-".join(map(str, ends))
+
+
+def _named(path: Path) -> str:
+    return path.stem.rpartition("-")[0]
 
 
 def _text(path: Path) -> str:
@@ -157,10 +222,6 @@ def _text(path: Path) -> str:
     if len(content) > MOST_BYTES:
         raise FileError(f"more than {MOST_BYTES:,} bytes")
     return content.decode()
-
-
-def _row_of(path: Path) -> str:
-    return path.parent.name.rpartition("-")[0]
 
 
 def _check(record: Record) -> None:
@@ -195,8 +256,9 @@ def once(records: Iterable[Record]) -> list[Record]:
     kept = []
     for record in records:
         job, runs = record.job, []
+        settings = words(job.config)
         for run in record.runs:
-            key = (job.row, digest(job.config), job.data, run.seed, run.fold)
+            key = (job.row, settings, job.data, run.seed, run.fold)
             if key not in seen:
                 seen.add(key)
                 runs.append(run)

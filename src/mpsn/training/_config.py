@@ -1,7 +1,6 @@
 """Settings as typed dataclasses, made from the plain values of TOML and JSON files."""
 
 import dataclasses
-import hashlib
 import json
 import tomllib
 import types
@@ -16,12 +15,6 @@ from mpsn.nn.models import Model
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
-
-# Metadata of a field that was added later: at its default, it leaves digests, by which records are
-# found, as they were.
-LATER = {"later": True}
-# The same for keywords of models.
-LATER_KEYWORDS = {"SIN": ["lower"], "GIN": ["edge_channels"]}
 
 
 class ConfigError(MPSNError):
@@ -205,26 +198,3 @@ def override(config: T, name: str, value: Any) -> T:
         key: value if key == name else override(part, name, value) for key, part in parts.items()
     }
     return dataclasses.replace(config, **new)  # type: ignore[type-var]
-
-
-def digest(config: Any) -> str:
-    """Return twelve hexadecimal digits that differ when any setting does."""
-    text = json.dumps(_told(config), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _told(value: Any) -> Any:
-    """Return settings as plain values, without those that were added later and are at defaults."""
-    if dataclasses.is_dataclass(value):
-        pairs = [(field, getattr(value, field.name)) for field in dataclasses.fields(value)]
-        return {
-            f.name: _told(v) for f, v in pairs if not ("later" in f.metadata and v == f.default)
-        }
-    if isinstance(value, Network):
-        defaults, later = Network(value.model), LATER_KEYWORDS.get(value.model.__name__, ())
-        return {
-            name: _told(v) for name, v in value.items() if name not in later or v != defaults[name]
-        }
-    if isinstance(value, Mapping):
-        return {name: _told(each) for name, each in value.items()}
-    return [_told(each) for each in value] if isinstance(value, (list, tuple)) else value

@@ -1,7 +1,7 @@
 """Training classifiers of edge flows on one complex, several seeds side by side."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as nnf
@@ -12,7 +12,6 @@ from mpsn.datasets import FlowDataset
 from mpsn.errors import MPSNError
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._capture import Capture
-from mpsn.training._config import LATER
 from mpsn.training._device import (
     Precision,
     check_precision,
@@ -42,7 +41,7 @@ class Training:
     """Initial learning rate of Adam."""
     halve_every: int = 20
     """Number of epochs after which the learning rate is halved, again and again."""
-    precision: Precision = field(default="float32", metadata=LATER)
+    precision: Precision = "float32"
     """Precision of the network: float32, bf16 or, on a GPU, tf32."""
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
@@ -14,7 +14,6 @@ from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
 from mpsn.nn.models import CIN, GIN
 from mpsn.training._capture import Capture
-from mpsn.training._config import LATER
 from mpsn.training._device import (
     Precision,
     check_precision,
@@ -55,7 +54,7 @@ class Training:
     """Decay of the weights."""
     average: float = 0.0
     """Decay, per step, of the moving average of the weights that is evaluated; 0 for none."""
-    precision: Precision = field(default="float32", metadata=LATER)
+    precision: Precision = "float32"
     """Precision of the network: float32, bf16 or, on a GPU, tf32."""
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -14,7 +14,6 @@ from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
 from mpsn.nn.models import CIN, GIN, Hierarchical, Model
 from mpsn.training._capture import Capture
-from mpsn.training._config import LATER
 from mpsn.training._device import (
     Precision,
     check_precision,
@@ -52,7 +51,7 @@ class Settings:
     """Number of epochs after which the learning rate drops, again and again."""
     decay: float = 0.5
     """Factor by which it drops."""
-    precision: Precision = field(default="float32", metadata=LATER)
+    precision: Precision = "float32"
     """Precision of the network: float32, bf16 or, on a GPU, tf32."""
 
     def __post_init__(self) -> None:
