@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import entry_points
 from typing import Annotated, Any
 
@@ -21,7 +21,6 @@ from mpsn.cli._models import fit, predict
 from mpsn.cli._output import Command, name_types, print_error
 from mpsn.cli._show import show
 from mpsn.errors import LeftOut, MissingPackageError, MPSNError, visible
-from mpsn.training._launch import joined
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
 
@@ -117,6 +116,15 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
     Console(stderr=True, soft_wrap=True).print(line, highlight=False)
 
 
+def _joined() -> AbstractContextManager[None]:
+    """Join the processes that a launcher started, if one did."""
+    if not {"RANK", "SLURM_PROCID"} & os.environ.keys():
+        return nullcontext()
+    from mpsn.training import joined
+
+    return joined()
+
+
 def main() -> None:
     """Run the command line; errors about input and output become one line and exit status 2."""
     warnings.showwarning = _show_warning
@@ -131,10 +139,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what an ASCII terminal cannot show
-    together = joined() if sys.argv[1:2] in (["fit"], ["reproduce"]) else nullcontext()
     try:
         try:
-            with together:
+            with _joined() if sys.argv[1:2] in (["fit"], ["reproduce"]) else nullcontext():
                 app(prog_name="mpsn")
         finally:
             sys.stdout.flush()

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.spatial import Delaunay
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
@@ -124,6 +123,8 @@ def synthetic_flows(
 
 
 def _triangulate(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    from scipy.spatial import Delaunay
+
     points = rng.uniform(-0.05, 1.05, (n, 2))
     triangles = Delaunay(points).simplices
     lost = np.zeros(n, dtype=bool)

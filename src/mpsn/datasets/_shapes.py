@@ -3,7 +3,6 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
 from torch import Tensor
 
 from mpsn.errors import MPSNError
@@ -39,6 +38,8 @@ def shapes(
         >>> len(clouds), clouds[0].shape, y
         (8, torch.Size([50, 4]), tensor([0, 1, 2, 3, 0, 1, 2, 3]))
     """
+    from scipy.spatial import KDTree
+
     if per_class < 1 or points < 7 or noise < 0:
         raise MPSNError(
             f"Expected at least 1 cloud per class, 7 points and noise >= 0, got {per_class}, "
