@@ -33,6 +33,14 @@ settings.register_profile(
 settings.load_profile("mpsn")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip, visibly, what needs a GPU where there is none."""
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector all that was imported, which stays."""
     gc.collect()

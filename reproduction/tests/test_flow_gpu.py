@@ -9,10 +9,7 @@ from mpsn.training._config import Network
 from mpsn_reproduction.engines.flow_training import Training, train
 from mpsn_reproduction.experiment import Resources
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,9 @@ from mpsn.estimators import (
     load,
 )
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = pytest.mark.gpu
+
+
 GRAPHS = [nx.gnp_random_graph(10, p, seed=i) for i in range(20) for p in (0.2, 0.6)]
 
 

@@ -1,4 +1,4 @@
-"""CPU and GPU give the same, bit for bit. Skipped, visibly, where there is no GPU."""
+"""CPU and GPU give the same, bit for bit."""
 
 import networkx as nx
 import pytest
@@ -15,10 +15,7 @@ from mpsn import (
     ring_complexes,
 )
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 
 
 def random_graph(seed, n=60, p=0.4):

@@ -14,10 +14,7 @@ from mpsn.lifting import (
     path_complex,
 )
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 
 
 def cloud(n, d, dtype=torch.float64):

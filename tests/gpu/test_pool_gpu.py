@@ -9,10 +9,8 @@ import torch
 import mpsn
 from mpsn import nn
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = pytest.mark.gpu
+
 
 KINDS = {
     "cliques": lambda i: mpsn.clique_complex(nx.gnp_random_graph(40, 0.3, seed=i), max_dim=3),

@@ -1,4 +1,4 @@
-"""Colors are the same numbers on CPU and GPU. Skipped, visibly, where there is no GPU."""
+"""Colors are the same numbers on CPU and GPU."""
 
 import networkx as nx
 import pytest
@@ -7,10 +7,7 @@ import torch
 from mpsn import clique_complexes
 from mpsn.wl import Palette, kfwl, kwl, swl, wl
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 
 
 def pairs(device):

@@ -7,16 +7,7 @@ from mpsn import SimplicialComplex, nn
 from mpsn.nn import functional as fn
 
 LEAVES = 100_000
-DEVICES = [
-    "cpu",
-    pytest.param(
-        "cuda",
-        marks=[
-            pytest.mark.gpu,
-            pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-        ],
-    ),
-]
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 pytestmark = pytest.mark.parametrize("device", DEVICES)
 
 
