@@ -89,6 +89,8 @@ def segment_sum(
     h = h.contiguous()
     n, columns = len(ptr) - 1, h.shape[1]
     out = h.new_empty(n, columns, dtype=dtype)
+    if not out.numel():
+        return out
     width = min(WIDTH, triton.next_power_of_2(columns))
     stripes, warps = triton.cdiv(columns, width), max(1, min(4, width // 64))
     weighted, entries = weight is not None, h if weight is None else weight

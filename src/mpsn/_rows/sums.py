@@ -1,6 +1,7 @@
 """Products of sparse 0/±1 matrices with features: all messages are summed here."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import torch
@@ -190,26 +191,23 @@ def segment_sum(
     compiled code for doubles on the CPU, Triton on a GPU if available, else an embedding bag. Half
     precision is summed in single. The result has the type of ``h``, or ``dtype``.
     """
-    n, dtype = ptr.shape[0] - 1, dtype or h.dtype
-    if not h.numel() or not index.numel():
-        return h.new_zeros(n, *h.shape[1:], dtype=dtype)
-    flat, out = h if h.dim() == 2 else h.reshape(h.shape[0], -1), None
+    dtype, shape = dtype or h.dtype, h.shape[1:]
+    flat, out = h.reshape(h.shape[0], prod(shape)), None
     if h.is_cuda:
         from mpsn._rows import cuda
 
         out = cuda.segment_sum(flat, index, ptr, weight, dtype)
     elif h.is_cpu and h.dtype == torch.float64:
-        out = flat.new_empty(n, flat.shape[1])
+        out = flat.new_empty(ptr.shape[0] - 1, flat.shape[1])
         entries = flat.new_empty(0) if weight is None else weight.to(h.dtype)
-        args = (flat, index, ptr, entries, out)
-        cpu.segment_sum(*(t.detach().numpy() for t in args))
+        cpu.segment_sum(*(t.detach().numpy() for t in (flat, index, ptr, entries, out)))
     if out is None:
         flat = flat.float() if flat.dtype in REDUCED else flat
         each = None if weight is None else weight.to(flat.dtype)
         out = nnf.embedding_bag(
             index, flat, ptr, mode="sum", per_sample_weights=each, include_last_offset=True
         )
-    return out.to(dtype) if h.dim() == 2 else out.to(dtype).view(n, *h.shape[1:])
+    return out.to(dtype).view(ptr.shape[0] - 1, *shape)
 
 
 class LeaveOneOut:

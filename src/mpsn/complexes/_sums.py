@@ -10,6 +10,21 @@ from mpsn._rows.rows import Rows
 from mpsn._rows.sums import LeaveOneOut, Matrix
 
 Operator = Matrix | LeaveOneOut
+SIDES = {  # of each sum, the rows that it returns and those that it takes
+    "from_faces": ("cells", "cells below"),
+    "from_cofaces": ("cells below", "cells"),
+    "gather": ("entries", "cells below"),
+    "spread": ("entries", "cells"),
+    "upper": ("cells below", "cells below"),
+    "lower": ("cells", "cells"),
+    "upper_messages": ("cells below", "entries"),
+    "lower_messages": ("cells", "entries"),
+}
+
+
+def side_sizes(rows: Rows) -> dict[str, int]:
+    """Return the numbers of rows on the sides of sums."""
+    return {"cells": len(rows), "cells below": rows.count, "entries": rows.item.shape[0]}
 
 
 def signs_of(rows: Rows, sign: Tensor | None) -> Tensor:
@@ -96,19 +111,8 @@ def _(
     signed: bool,
     transposed: bool,
 ) -> Tensor:
-    nnz = face.shape[0]
-    cells = nnz // width if ptr is None else ptr.shape[0] - 1
-    receivers, senders = {
-        "from_faces": (cells, count),
-        "from_cofaces": (count, cells),
-        "gather": (nnz, count),
-        "spread": (nnz, cells),
-        "upper": (count, count),
-        "lower": (cells, cells),
-        "upper_messages": (count, nnz),
-        "lower_messages": (cells, nnz),
-    }[name]
-    return h.new_empty(senders if transposed else receivers, *h.shape[1:])
+    sizes = side_sizes(Rows(face, count, width or None, ptr))
+    return h.new_empty(sizes[SIDES[name][transposed]], *h.shape[1:])
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

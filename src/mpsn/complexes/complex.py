@@ -139,9 +139,11 @@ class Complex(Value):
 
     def count(self, k: int) -> int:
         """Return the number of k-cells, 0 above the dimension of the complex."""
+        if 0 <= k < len(self._counts):
+            return self._counts[k]
         if k < 0:
             raise ComplexError(f"Expected a dimension k >= 0, got {k}.")
-        return self._counts[k] if k < len(self._counts) else 0
+        return 0
 
     @property
     def num_nodes(self) -> int:

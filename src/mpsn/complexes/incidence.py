@@ -11,7 +11,16 @@ from mpsn._rows.rows import Rows
 from mpsn._rows.sums import per_row
 from mpsn._rows.value import SAVED
 from mpsn.complexes._pytree import register
-from mpsn.complexes._sums import Operator, incidence_sum, living, operator_of, remember, signs_of
+from mpsn.complexes._sums import (
+    SIDES,
+    Operator,
+    incidence_sum,
+    living,
+    operator_of,
+    remember,
+    side_sizes,
+    signs_of,
+)
 from mpsn.errors import ComplexError
 
 Reduce = Literal["sum", "mean"]
@@ -285,12 +294,8 @@ class Incidence(Rows):
         return out if reduce == "sum" else out / per_row(self._divisor(name, reduce), out)
 
     def _check(self, name: str, h: Tensor) -> None:
-        if name.endswith("messages"):
-            expected, what = self.item.shape[0], "entries"
-        elif name in ("from_faces", "upper", "gather"):
-            expected, what = self.count, "cells below"
-        else:
-            expected, what = len(self), "cells"
+        what = SIDES[name][1]
+        expected = (self._kept.get("sides") or self._keep("sides", lambda: side_sizes(self)))[what]
         if h.shape[0] != expected:
             raise ComplexError(
                 f"Expected a row for each of the {expected} {what} of {self}, got {tuple(h.shape)}."

@@ -119,8 +119,9 @@ def cochains(
             f"Expected features of dimensions 0 to {max_dim}, got {len(xs)} tensors; "
             f"pass xs[:{max_dim + 1}], or raise max_dim."
         )
-    widths = width if isinstance(width, Sequence) else [width] * (max_dim + 1)
-    return cochains_of(K, xs, dict(enumerate(widths)), like)
+    dims = range(max_dim + 1)
+    widths = dict.fromkeys(dims, width) if isinstance(width, int) else dict(enumerate(width))
+    return cochains_of(K, xs, widths, like)
 
 
 def cochains_of(

@@ -152,7 +152,8 @@ def in_step(
     dims = range(conv.max_dim + 1) if dims is None else dims
     hs, mlps = conv.inputs(K, xs), [conv.mlp_boundary, conv.mlp_upper]
     mlps += [conv.mlp_lower] if conv.mlp_lower else []
-    parts = [conv.received(K, hs, k, part) for k in dims for part in range(len(mlps))]
+    readers = [conv.from_faces, conv.from_upper, conv.from_lower][: len(mlps)]
+    parts = [read(K, hs, k) for k in dims for read in readers]
     rows = run([mlp[k] for k in dims for mlp in mlps], parts)
     each = [rows[start : start + len(mlps)] for start in range(0, len(rows), len(mlps))]
     return run([conv.mlp_update[k] for k in dims], each)

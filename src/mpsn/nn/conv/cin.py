@@ -121,18 +121,16 @@ class CINConv(torch.nn.Module):
         self, K: Complex, xs: Sequence[Tensor | None], dims: Sequence[int] | None = None
     ) -> list[Tensor]:
         """Return new features of ``dims``, by default all; the inputs are not modified."""
-        hs = self.inputs(K, xs)
-        dims = range(self.max_dim + 1) if dims is None else dims
-        if dims and not 0 <= min(dims) <= max(dims) <= self.max_dim:
+        hs, every = self.inputs(K, xs), range(self.max_dim + 1)
+        dims = every if dims is None else dims
+        if not set(dims) <= set(every):
             raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
         # Gradients are computed in reverse order: perceptrons of low dimensions first, messages
         # last. This order needs the least memory in training.
-        ups, out = [self.received(K, hs, k, 1) for k in dims], []
+        ups, out = [self.from_upper(K, hs, k) for k in dims], []
         for k in reversed(dims):
-            parts = [self.received(K, hs, k, 0), ups.pop()]
-            if self.mlp_lower:
-                parts.append(self.received(K, hs, k, 2))
-            out.append(self.update(k, *parts))
+            lower = [self.from_lower(K, hs, k)] if self.mlp_lower else []
+            out.append(self.update(k, self.from_faces(K, hs, k), ups.pop(), *lower))
         return out[::-1]
 
     def inputs(self, K: Complex, xs: Sequence[Tensor | None]) -> list[Tensor]:
@@ -140,20 +138,25 @@ class CINConv(torch.nn.Module):
         hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
         return self.project(K, hs) if len(self.project) else hs
 
-    def received(self, K: Complex, hs: Sequence[Tensor], k: int, part: int) -> Tensor:
-        """Return what MLP_B, part 0, MLP_↑, part 1, or MLP_↓, part 2, reads for the k-cells."""
-        own = self.own(k, hs[k], part) if self.weighs else hs[k]
-        if part == 1:
-            above = k < self.max_dim
-            return own + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1)) if above else own
-        if k == 0:
-            return own
-        if part == 0:
-            return own + K.incidence(k).from_faces(hs[k - 1])
-        return own + self.lower(k, hs[k], hs[k - 1], K.incidence(k))
+    def from_faces(self, K: Complex, hs: Sequence[Tensor], k: int) -> Tensor:
+        """Return what MLP_B reads for the k-cells."""
+        own = self.own(k, hs[k], 0)
+        return own + K.incidence(k).from_faces(hs[k - 1]) if k else own
+
+    def from_upper(self, K: Complex, hs: Sequence[Tensor], k: int) -> Tensor:
+        """Return what MLP_↑ reads for the k-cells."""
+        own, above = self.own(k, hs[k], 1), k < self.max_dim
+        return own + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1)) if above else own
+
+    def from_lower(self, K: Complex, hs: Sequence[Tensor], k: int) -> Tensor:
+        """Return what MLP_↓ reads for the k-cells."""
+        own = self.own(k, hs[k], 2)
+        return own + self.lower(k, hs[k], hs[k - 1], K.incidence(k)) if k else own
 
     def own(self, k: int, h: Tensor, part: int) -> Tensor:
         """Return (1 + ε_B) h, part 0, (1 + ε_↑) h, part 1, or (1 + ε_↓) h, part 2."""
+        if not self.weighs:
+            return h
         eps = self.fixed_eps if self.eps is None else self.eps[k, part]
         return (1 + eps) * h
 

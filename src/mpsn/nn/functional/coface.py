@@ -1,6 +1,7 @@
 """Messages between upper neighbors through a dense layer that reads the shared co-face."""
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 import torch
@@ -43,9 +44,9 @@ def split_linear(parts: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -
         >>> torch.allclose(left + right, dense(torch.cat([a, b], dim=1)), atol=1e-6)
         True
     """
-    columns = weight.split_with_sizes([part.shape[-1] for part in parts], 1)
-    out = [*map(nnf.linear, parts[:-1], columns)]
-    return [*out, nnf.linear(parts[-1], columns[-1], bias)]
+    widths = map(Tensor.size, parts, repeat(-1))
+    *columns, last = weight.split_with_sizes([*widths], 1)
+    return [*map(nnf.linear, parts[:-1], columns), nnf.linear(parts[-1], last, bias)]
 
 
 def coface_messages(
