@@ -6,6 +6,8 @@ import json
 import networkx as nx
 import pytest
 
+from mpsn import read_graphs
+from mpsn.errors import FileError
 from tu_files import members, write_zip
 
 
@@ -173,3 +175,15 @@ def test_explanations_of_molecules_are_drawn(mpsn, gappy, tmp_path, monkeypatch)
     code, _, err = mpsn("show", model, "CCO", "--target", "actve")
     assert code == 2
     assert "Did you mean active?" in " ".join(err.split())
+
+
+def test_tables_of_molecules_and_sets_in_archives_are_lifted(mpsn, tmp_path):
+    (tmp_path / "m.csv").write_text("smiles,y\nC1CC1O,1\nCCO,2\nC(C,3\n")
+    code, out, err = mpsn("lift", tmp_path / "m.csv", "--json")
+    assert code == 0
+    assert "row 2: 'C(C' is not valid SMILES" in " ".join(err.split())
+    assert [row["counts"] for row in json.loads(out)["graphs"]] == [[4, 4, 1], [3, 2]]  # rings
+    with pytest.raises(FileError, match=r"a table of molecules .* mpsn\.read_molecules"):
+        read_graphs(tmp_path / "m.csv")
+    path = write_zip(tmp_path / "OWN.zip", members("OWN", [nx.cycle_graph(3)], [1]))
+    assert json.loads(mpsn("lift", path, "--json")[1])["graphs"][0]["counts"] == [3, 3, 1]

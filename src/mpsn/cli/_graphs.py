@@ -1,7 +1,6 @@
 """Commands on graphs: lift, distinguish."""
 
 import json
-import re
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -12,8 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from mpsn.cli._inputs import graphs_of, read_and_lift
 from mpsn.cli._output import AsJson, drawing, print_table, refuse, split
-from mpsn.errors import FileError, GraphError, TooLargeError, did_you_mean
+from mpsn.errors import GraphError, TooLargeError
 
 MaxRing = Annotated[
     int | None, typer.Option(help="Largest number of vertices of a ring. Defaults to 6.")
@@ -24,15 +24,23 @@ def lift(
     file: Annotated[
         str,
         typer.Argument(
-            help="Graphs: a file, a folder of them, or the name of a built-in graph. Points and "
-            "matrices: .npy, or numbers in text. Meshes: OFF, PLY, OBJ or STL. Lists of simplices "
-            "or hyperedges: .simplices, .json, or text with a list of names per line."
+            help="Graphs: a file, a folder of them, a table of molecules, or the name of a "
+            "built-in graph. Points and matrices: .npy, or numbers in text. Meshes: OFF, PLY, OBJ "
+            "or STL. Lists of simplices or hyperedges: .simplices, .json, or text with a list of "
+            "names per line."
         ),
     ],
     max_dim: Annotated[
         int | None, typer.Option(help="Largest dimension of a cell. Defaults to no limit.")
     ] = None,
-    how: Annotated[str, typer.Option("--how", "--lift", help="The lift; see above.")] = "cliques",
+    how: Annotated[
+        str | None,
+        typer.Option(
+            "--how",
+            "--lift",
+            help="The lift; see above. Defaults to rings for molecules, else to cliques.",
+        ),
+    ] = None,
     max_ring: MaxRing = None,
     options: Annotated[
         list[str] | None,
@@ -54,9 +62,7 @@ def lift(
 
     Example: mpsn lift graphs.g6 --max-dim 3
     """
-    from mpsn.cli._roads import read_for
-
-    items, lift_all = read_for(file, how, max_dim, max_ring, options or [], graphs_of)
+    items, lift_all = read_and_lift(file, how, max_dim, max_ring, options or [])
     start = time.perf_counter()
     lifted = lift_all(items)
     seconds = time.perf_counter() - start
@@ -146,29 +152,6 @@ def distinguish(
         print_table(title, columns, rows, [*notes, f"truth: {result.truth}"])
     if plot:
         _plot(pair, [a, b], max_dim, plot, as_json)
-
-
-def graphs_of(name: str) -> list[Any]:
-    """Return the graphs of a file or a folder, or a built-in graph."""
-    from mpsn.datasets import NAMED_GRAPHS, read_collection, read_graphs
-
-    if name in NAMED_GRAPHS:
-        return [NAMED_GRAPHS[name]()]
-    if not Path(name).exists():
-        raise FileError(
-            f"Expected a graph file or a built-in graph ({', '.join(NAMED_GRAPHS)}), got {name!r}."
-            f"{did_you_mean(name, NAMED_GRAPHS)}"
-        )
-    if Path(name).is_dir():
-        return [graph for _, graph, _ in read_collection([name])]
-    graphs = read_graphs(name)
-    names = [str(word) for graph in graphs for word in getattr(graph, "labels", None) or ()]
-    if names and all(re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", word) for word in names):
-        raise GraphError(
-            f"Expected names of vertices in {name}, got numbers such as {names[0]}; if they are "
-            f"points, choose one of their lifts, such as mpsn lift {name} --how alpha."
-        )
-    return graphs
 
 
 def _print_classes(

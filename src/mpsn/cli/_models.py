@@ -149,7 +149,7 @@ def fit(
 
     Example: mpsn fit complex.txt --cells labels.csv --attributes ages.csv -o model.mpsn
     """
-    from mpsn.cli._roads import refuse_bounds
+    from mpsn.cli._inputs import refuse_bounds
 
     both = {"epochs": epochs, "patience": patience, "precision": precision}
     given: dict[str, Any] = {name: value for name, value in both.items() if value is not None}

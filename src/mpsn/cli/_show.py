@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from mpsn.cli._graphs import graphs_of, print_rows
+from mpsn.cli._graphs import print_rows
+from mpsn.cli._inputs import graphs_of
 from mpsn.cli._output import AsJson, drawing, print_lines, print_table, refuse
 from mpsn.errors import GraphError, MissingPackageError
 

@@ -6,7 +6,7 @@ from mpsn.datasets._collections import GraphCollection, read_collection
 from mpsn.datasets._files import graph_suffix, iter_graphs, read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows
 from mpsn.datasets._folds import Folds, fair_folds, strata, stratify, tu_folds
-from mpsn.datasets._molecule_files import MoleculeTable, read_molecule_table
+from mpsn.datasets._molecule_files import MoleculeTable, holds_molecules, read_molecule_table
 from mpsn.datasets._molecules import (
     Molecules,
     category_names,
@@ -51,6 +51,7 @@ __all__ = [
     "fair_folds",
     "find_data",
     "graph_suffix",
+    "holds_molecules",
     "is_molecule",
     "is_simplices",
     "iter_graphs",

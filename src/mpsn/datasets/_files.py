@@ -17,6 +17,7 @@ from mpsn.convert import Graph, as_graph
 from mpsn.datasets._edge_lists import read_edge_list
 from mpsn.datasets._graph6 import read_graph6, read_sparse6
 from mpsn.datasets._markup import read_gexf, read_gml, read_graphml, read_json
+from mpsn.datasets._molecule_files import holds_molecules
 from mpsn.errors import FileError, GraphError, TooLargeError
 
 MAX_BYTES = 1 << 30  # of a file, and of the arrays in one
@@ -79,6 +80,11 @@ def iter_graphs(path: str | os.PathLike[str], max_bytes: int | None = None) -> I
         raise FileError(
             f"Expected a graph file ending in {', '.join(ENDINGS)}, got {path.name!r}; "
             f"rename or convert it."
+        )
+    if holds_molecules(path):
+        raise FileError(
+            f"Expected a graph file, got a table of molecules at {path}; read it with "
+            f"mpsn.read_molecules."
         )
     compact = suffix == ".npz" or READERS[suffix] in (read_graph6, read_sparse6)
     most = max_bytes or (MAX_BYTES if compact else MAX_PARSED)
