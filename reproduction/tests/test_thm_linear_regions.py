@@ -1,4 +1,6 @@
-"""Section 5 and its appendix: theorems on the number of linear regions."""
+"""Section 5 and appendix B: Theorems 15, 16 and 19 on linear regions, and what they rest on."""
+
+from itertools import combinations
 
 import networkx as nx
 import numpy as np
@@ -6,11 +8,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import expm
 
 from mpsn import SimplicialComplex
 from mpsn.errors import MPSNError
 from mpsn.regions import bounds, count, layer_matrix
-from mpsn_reproduction.papers.regions import HOLLOW, TRIANGLE, layer, matrix, populated_matrix
+from mpsn_reproduction.papers.regions import HOLLOW, TRIANGLE, layer, matrix
 
 SMALL = {
     "vertex": SimplicialComplex(1),
@@ -26,17 +29,45 @@ SMALL = {
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (1, 3), (2, 1), (2, 3), (3, 4)])
 @pytest.mark.parametrize("name", SMALL)
 def test_gnn_and_scnn_reach_their_bounds(name, d, m, seed):
-    """Theorems 8 and 9: the bounds are optimal, reached by generic weights."""
+    """Theorems 15 and 16: the bounds are optimal, reached by generic weights."""
     K = SMALL[name]
     assert count(matrix("GNN", K, d, m, seed)) == bounds.gnn(K.count(0), d, m)
     assert count(matrix("SCNN", K, d, m, seed)) == bounds.scnn(K.counts, d, m)
+
+
+def gcn(graph):
+    """Kipf and Welling's normalized adjacency with loops."""
+    A = nx.to_numpy_array(graph) + np.eye(len(graph))
+    return A / np.sqrt(np.outer(A.sum(0), A.sum(0)))
+
+
+HAAR = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [1, -1, 0, 0], [0, 0, 1, -1]])
+AGGREGATIONS = {
+    "GCN": gcn,
+    "spectral": lambda graph: np.linalg.eigh(nx.laplacian_matrix(graph).toarray())[1].T,
+    "heat wavelets": lambda graph: expm(-nx.laplacian_matrix(graph).toarray()),
+    "Haar wavelets": lambda graph: HAAR,
+}
+
+
+@pytest.mark.parametrize(("d", "m"), [(1, 2), (2, 3)])
+@pytest.mark.parametrize("graph", [nx.path_graph(4), nx.star_graph(3)], ids=["path", "star"])
+@pytest.mark.parametrize("name", AGGREGATIONS)
+def test_gnn_with_the_aggregations_that_the_theorem_names(name, graph, d, m):
+    """Theorem 15: convolutions, Fourier and wavelet transforms; singular ones fall short."""
+    W, M = np.random.default_rng(0).standard_normal((m, d)), AGGREGATIONS[name](graph)
+    assert abs(np.linalg.det(M)) > 1e-3
+    assert count(np.kron(W, M)) == bounds.gnn(4, d, m)
+    M = M.copy()
+    M[1] = M[0]
+    assert count(np.kron(W, M)) < bounds.gnn(4, d, m)
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (1, 2), (1, 3), (2, 2)])
 @pytest.mark.parametrize("name", ["vertex", "edge", "path", "two parts", "hollow"])
 def test_mpsn_stays_below_both_upper_bounds(name, d, m, seed):
-    """Theorem 12, upper bounds."""
+    """Theorem 19, upper bounds."""
     K = SMALL[name]
     regions = count(matrix("MPSN", K, d, m, seed))
     assert regions <= bounds.mpsn_upper(K.counts, d, m)
@@ -67,7 +98,7 @@ def blocks(K, m, seed, mpsn):
 @settings(max_examples=15)
 @given(st.integers(0, 30), st.integers(1, 3))
 def test_mpsn_has_at_least_the_regions_of_scnn(seed, m):
-    """Theorem 12, lower bound: L_0 = B_1 B_1ᵀ, so its rank conditions hold for every graph."""
+    """Theorem 19, lower bound: L_0 = B_1 B_1ᵀ, so its rank conditions hold for every graph."""
     graph = nx.gnm_random_graph(3 + seed % 2, 3, seed=seed)
     K = SimplicialComplex.from_graph(graph)
     L0 = K.hodge_laplacian(0).to_dense().numpy()
@@ -82,17 +113,69 @@ def test_the_lower_bound_can_be_strict():
     assert count(blocks(K, 3, 0, mpsn=True)) > count(blocks(K, 3, 0, mpsn=False))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_populated_features_add_regions(seed):
-    """Proposition "ghost", with a strict example: the setting of figure "regions_pop"."""
-    scnn, mpsn = (count(populated_matrix(model, 3, seed)) for model in ("SCNN", "MPSN"))
-    assert mpsn > scnn
+@pytest.mark.parametrize(("m", "regions"), [(1, 48), (2, 1008)])
+def test_the_lower_bound_on_a_complex_of_triangles(m, regions):
+    """Theorem 19 at p = 2, with outputs H_0 and H_1: M_1 = B_2 B_2ᵀ, whose rank O_1 = B_2 has."""
+    B1, B2 = (TRIANGLE.boundary_matrix(k, dtype=torch.float64).to_dense().numpy() for k in (1, 2))
+    W0, W1, W2 = np.random.default_rng(0).standard_normal((3, m, 1))
+    M0, M1 = B1 @ B1.T, B2 @ B2.T
+    scnn = np.block(
+        [[np.kron(W0, M0), np.zeros((3 * m, 3))], [np.zeros((3 * m, 3)), np.kron(W1, M1)]]
+    )
+    mpsn = np.block(
+        [
+            [np.kron(W0, M0), np.kron(W1, B1), np.zeros((3 * m, 1))],
+            [np.kron(W0, B1.T), np.kron(W1, M1), np.kron(W2, B2)],
+        ]
+    )
+    assert bounds.mpsn_lower([M0, M1], [B1, B2], 1, m) == count(scnn) == 12
+    assert count(mpsn) == regions
+
+
+def test_populated_features_never_lose_regions_and_can_add_some():
+    """Proposition 32, on all graphs of up to four vertices: H_1 is a linear function of H_0."""
+    rng, strict = np.random.default_rng(0), 0
+    graphs = [G for G in nx.graph_atlas_g() if 1 < len(G) <= 4 and G.size()]
+    for G in graphs:
+        K = SimplicialComplex.from_graph(G)
+        C = rng.standard_normal((K.count(1), K.count(0)))
+        for m in (1, 2, 3):
+            W0, W1 = rng.standard_normal((2, m, 1))
+            B1 = K.boundary_matrix(1, dtype=torch.float64).to_dense().numpy()
+            scnn = np.kron(W0, B1 @ B1.T)
+            both = count(scnn + np.kron(W1, B1) @ C)
+            assert both >= count(scnn)
+            strict += both > count(scnn)
+    assert strict > len(graphs)
+
+
+def test_ranks_that_dominate_have_as_many_regions():
+    """Proposition 30, on all pairs of some matrices: rank W_B >= rank W'_B for all rows B."""
+    rng = np.random.default_rng(0)
+    matrices = rng.integers(-1, 2, (150, 5, 3))
+    subsets = [list(B) for size in range(1, 6) for B in combinations(range(5), size)]
+    ranks = np.stack([np.linalg.matrix_rank(matrices[:, B]) for B in subsets], axis=1)
+    regions = np.array([count(W, exact=True) for W in matrices])
+    dominates = (ranks[:, None] >= ranks).all(axis=2)
+    assert (regions[:, None] >= regions)[dominates].all()
+    assert (dominates & (ranks[:, None] > ranks).any(axis=2)).sum() > 1000
+    assert (regions[:, None] < regions).any()
+
+
+@settings(max_examples=60)
+@given(st.tuples(*[st.integers(1, 4)] * 4), st.integers(0, 10_000))
+def test_the_rank_of_block_triangular_matrices(shape, seed):
+    """Lemma 31: rank [[A, 0], [B, C]] >= rank A + rank C."""
+    (k, width, m, n), rng = shape, np.random.default_rng(seed)
+    A, B, C = (rng.integers(-1, 2, size) for size in ((k, width), (m, width), (m, n)))
+    rank = np.linalg.matrix_rank
+    assert rank(np.block([[A, np.zeros((k, n))], [B, C]])) >= rank(A) + rank(C)
 
 
 @settings(max_examples=25)
 @given(st.integers(1, 4), st.integers(1, 8), st.integers(0, 2), st.integers(0, 100))
 def test_matrices_of_uniform_rank(K, M, extra, seed):
-    """Proposition "simplecase", with K ≤ N: rank (W_B) = min(|B|, K) for all B."""
+    """Proposition 18, with K ≤ N: rank (W_B) = min(|B|, K) for all B."""
     rng = np.random.default_rng(seed)
     W = rng.standard_normal((M, K)) @ rng.standard_normal((K, K + extra))
     assert count(W) == bounds.dense(K, M)
@@ -101,7 +184,7 @@ def test_matrices_of_uniform_rank(K, M, extra, seed):
 @settings(max_examples=25)
 @given(st.integers(1, 4), st.integers(1, 9), st.integers(0, 100))
 def test_general_position(N, M, seed):
-    """Theorem "zaslavsky-central-genpos", and its affine companion."""
+    """Theorem 29, and its affine companion."""
     rng = np.random.default_rng(seed)
     W, b = rng.standard_normal((M, N)), rng.standard_normal(M)
     assert count(W) == bounds.dense(N, M)
@@ -111,7 +194,7 @@ def test_general_position(N, M, seed):
 @settings(max_examples=40)
 @given(st.integers(0, 10_000))
 def test_small_perturbations_never_lose_regions(seed):
-    """Lower semi-continuity, which the proof of Proposition "rank" rests on."""
+    """Lower semi-continuity, which the proof of Proposition 30 rests on."""
     rng = np.random.default_rng(seed)
     W = rng.integers(-1, 2, (6, 3)).astype(float)
     assert count(W + 1e-4 * rng.standard_normal(W.shape)) >= count(W)

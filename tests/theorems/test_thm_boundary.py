@@ -1,4 +1,4 @@
-"""Section 2 and Lemma "power" (appendix C): the algebra of boundary matrices."""
+"""Section 2 and Lemma 33 (appendix C): the algebra of boundary matrices."""
 
 import torch
 from hypothesis import given
@@ -17,7 +17,7 @@ def test_the_boundary_of_a_boundary_is_zero(K):
 
 @given(complexes(oriented=True), st.integers(1, 4))
 def test_powers_of_the_hodge_laplacian_split(K, r):
-    """L^r = (L↓)^r + (L↑)^r (Lemma "power")."""
+    """L^r = (L↓)^r + (L↑)^r (Lemma 33)."""
     for k in range(K.dim + 1):
         full, down, up = (
             K.hodge_laplacian(k, part, dtype=torch.float64).to_dense()

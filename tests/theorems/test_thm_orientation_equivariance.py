@@ -1,4 +1,9 @@
-"""Theorem 14: with odd functions and relative orientations, a layer is orientation equivariant."""
+"""Theorem 14, with Proposition 39, Lemma 40 and the remarks after it: odd layers are equivariant.
+
+Relative orientations and odd functions make a layer orientation equivariant. A perceptron without
+biases is odd if its activation is. A layer that ignores orientations must be odd in the features of
+the receiver and even in those of its neighbors.
+"""
 
 import pytest
 import torch
@@ -23,6 +28,35 @@ def odd_mpsn():
     )
 
 
+def perceptrons(act, bias):
+    """Build a general layer whose messages and update are perceptrons of two layers."""
+
+    def perceptron(width):
+        first, last = torch.nn.Linear(width, 5, bias), torch.nn.Linear(5, 3, bias)
+        return torch.nn.Sequential(first, act, last).double()
+
+    update, message = perceptron(9), perceptron(6)
+    return nn.MPSNConv(
+        lambda receiver, boundary, upper: update(torch.cat([receiver, boundary, upper], dim=1)),
+        boundary=perceptron(3),
+        upper=lambda sender, shared: message(torch.cat([sender, shared], dim=1)),
+        signed=True,
+    )
+
+
+def ignores_orientation(message):
+    """Build a general layer that is odd in the receiver; no relative orientations are used."""
+    return nn.MPSNConv(
+        lambda receiver, boundary, coboundary, lower, upper: (
+            torch.sin(receiver) * (boundary + coboundary + lower + upper)
+        ),
+        boundary=message,
+        coboundary=message,
+        lower=lambda sender, shared: message(sender) * message(shared),
+        upper=lambda receiver, sender: torch.cos(receiver) * message(sender),
+    )
+
+
 ODD = {
     "OrientedConv id": lambda: nn.OrientedConv(3, 4),
     "OrientedConv tanh": lambda: nn.OrientedConv(3, 4, act="tanh"),
@@ -32,6 +66,8 @@ ODD = {
     "SCoNeConv": lambda: nn.SCoNeConv(3, 4),
     "SCConv": lambda: nn.SCConv(3, 4, act="tanh"),
     "MPSNConv": odd_mpsn,
+    "MPSNConv of perceptrons": lambda: perceptrons(torch.nn.Tanh(), bias=False),
+    "MPSNConv without orientations": lambda: ignores_orientation(torch.cos),
 }
 NOT_ODD = {
     "OrientedConv relu": lambda: nn.OrientedConv(3, 4, act="relu"),
@@ -43,6 +79,9 @@ NOT_ODD = {
     "SCoNeConv relu": lambda: nn.SCoNeConv(3, 4, act="relu"),
     "SCConv relu": lambda: nn.SCConv(3, 4, act="relu"),
     "SINConv": lambda: nn.SINConv(3, 4, max_dim=2),
+    "MPSNConv of perceptrons with biases": lambda: perceptrons(torch.nn.Tanh(), bias=True),
+    "MPSNConv of perceptrons with relu": lambda: perceptrons(torch.nn.ReLU(), bias=False),
+    "MPSNConv without orientations, odd": lambda: ignores_orientation(torch.sin),
 }
 
 
@@ -64,7 +103,7 @@ def test_the_kit_catches_those_that_are_not(name, kind):
     if name == "SCConv relu" and kind != "simplicial":
         return
     with pytest.raises(AssertionError, match=r"Expected f\(TH, TBT\) = T f\(H, B\), but it fails"):
-        assert_orientation_equivariant(NOT_ODD[name](), kind=kind)
+        assert_orientation_equivariant(NOT_ODD[name](), in_channels=3, kind=kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,4 @@
-"""Lemma "SR and 2-FWL" and Theorem 8: SWL is not less powerful than 3-WL.
+"""Lemma 28 and Theorem 8: SWL is not less powerful than 3-WL.
 
 No family of strongly regular graphs is split by 2-FWL, which is as powerful as 3-WL; SWL splits
 them, the 4×4 rook's graph and the Shrikhande graph to begin with.

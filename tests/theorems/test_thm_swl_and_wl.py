@@ -1,4 +1,4 @@
-"""Lemma "WL is at most SWL" and Theorem 7: SWL with a clique lifting is stronger than WL."""
+"""Lemma 27 and Theorem 7: SWL with a clique lifting is stronger than WL."""
 
 import networkx as nx
 import pytest

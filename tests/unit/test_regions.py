@@ -189,7 +189,11 @@ def test_tensors():
     assert characteristic_polynomial(linear.weight) == characteristic_polynomial(W)
     assert count(torch.eye(3, dtype=torch.bfloat16).to_sparse()) == 8
     assert slice2d(linear.weight, linear.bias).regions == slice2d(W, b).regions
-    assert slice2d(linear.weight, origin=linear.weight[0], directions=linear.weight[1:3]).regions
+    plane = {"origin": linear.weight[0], "directions": linear.weight[1:3]}
+    ours = slice2d(linear.weight, **plane)
+    theirs = slice2d(W, **{name: part.tolist() for name, part in plane.items()})
+    assert np.array_equal(ours.lines, theirs.lines)
+    assert ours.regions == theirs.regions > 1
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble, np.int8, np.int64])

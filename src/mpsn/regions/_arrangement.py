@@ -36,7 +36,7 @@ class CloseCallWarning(UserWarning):
 def count(W: ArrayLike, b: ArrayLike | None = None, *, exact: bool = False) -> int:
     r"""Return the number of linear regions of x ↦ relu(W x + b), exactly.
 
-    Lemma "whitney" of the paper; the time grows with the number of regions. Zero rows cut nothing,
+    Lemma 17 of the paper; the time grows with the number of regions. Zero rows cut nothing,
     parallel rows cut once, and the scale of a row does not matter.
 
     Args:

@@ -22,7 +22,7 @@ def dense(inputs: int, outputs: int, affine: bool = False) -> int:
 
     :math:`2 \sum_{j<N} \binom{M-1}{j}` through the origin, else
     :math:`\sum_{j \le N} \binom{M}{j}`; both are attained in general position (Zaslavsky;
-    theorem "zaslavsky-central-genpos" of the paper).
+    Theorem 29 of the paper).
 
     Example:
         >>> mpsn.regions.bounds.dense(2, 3), mpsn.regions.bounds.dense(2, 3, affine=True)
@@ -39,7 +39,7 @@ def dense(inputs: int, outputs: int, affine: bool = False) -> int:
 def gnn(vertices: int, inputs: int, outputs: int, affine: bool = False) -> int:
     r"""Return the optimal bound for a GNN layer, :math:`(2 \sum_{i<d} \binom{m-1}{i})^{S_0}`.
 
-    Theorem "Number of linear regions of a GNN layer", for an invertible aggregation.
+    Theorem 15 of the paper, for an invertible aggregation.
 
     Example:
         >>> mpsn.regions.bounds.gnn(3, inputs=1, outputs=3)
@@ -56,7 +56,7 @@ def scnn(
 ) -> int:
     r"""Return the optimal bound for an SCNN layer, a product over the dimensions of the complex.
 
-    :math:`\prod_n (2 \sum_{i<d_n} \binom{m_n-1}{i})^{S_n}`, if every M_n is invertible.
+    Theorem 16: :math:`\prod_n (2 \sum_{i<d_n} \binom{m_n-1}{i})^{S_n}`, if all M_n are invertible.
 
     Args:
         counts: Number of simplices per dimension, S_n.
@@ -76,7 +76,7 @@ def scnn(
 def mpsn_upper(
     counts: Sequence[int], inputs: int | Sequence[int], outputs: int, affine: bool = False
 ) -> int:
-    r"""Return the first upper bound for an MPSN layer, where adjacent dimensions interact.
+    r"""Return the first upper bound of Theorem 19 for an MPSN layer, where dimensions interact.
 
     :math:`\prod_n (2 \sum_{i < d_{n-1}+d_n+d_{n+1}} \binom{m-1}{i})^{S_n}`.
 
@@ -109,7 +109,7 @@ def mpsn_trivial(
 def mpsn_lower(
     own: Sequence[ArrayLike], above: Sequence[ArrayLike], inputs: int | Sequence[int], outputs: int
 ) -> int:
-    r"""Return the lower bound R_MPSN ≥ R_SCNN on the maximum, for outputs H_0, ..., H_{p-1}.
+    r"""Return the lower bound of Theorem 19, R_MPSN ≥ R_SCNN, for outputs H_0, ..., H_{p-1}.
 
     The conditions are checked: :math:`d_{n+1} \ge d_n`, and
     :math:`\operatorname{rank} (O_n)_{C:} \ge \operatorname{rank} (M_n)_{C:}` for any rows C. The

@@ -11,7 +11,7 @@ Colors = Tensor | Sequence[Tensor]  # (n,), or one tensor (n_k,) per dimension
 
 
 def refines(fine: Colors, coarse: Colors) -> bool:
-    r"""Return whether a coloring refines another, :math:`c \sqsubseteq d` (appendix A).
+    r"""Return whether a coloring refines another, :math:`c \sqsubseteq d` (Definition 22).
 
     It does if cells of one dimension that share a color in the first share one in the second.
 
