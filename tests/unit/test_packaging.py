@@ -2,13 +2,20 @@
 
 import ast
 import importlib
+import json
+import os
 import pkgutil
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
+import venv
+import zipfile
 from functools import reduce
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+import pytest
 
 import mpsn
 
@@ -20,6 +27,7 @@ PROJECT, REPRODUCTION = (
 OTHER_NAMES = {"sklearn": "scikit-learn", "ray": "ray[tune]"}
 OTHER_NAMES |= {name: name.replace("_", "-") for name in ("torch_geometric", "typing_extensions")}
 WITH_TORCH = {"triton"}
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
 def imported(path):
@@ -76,6 +84,63 @@ def test_the_library_does_without_its_reproduction():
         assert done.returncode == status, done.stderr
         assert said in (done.stderr if status else done.stdout)
         assert len(done.stderr.splitlines()) == (status > 0)
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """Return the source distribution of the library, and the wheel that is built from it."""
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(out)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    (sdist,) = out.glob("*.tar.gz")
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "-w", str(out)]
+    subprocess.run([*PIP, "wheel", *options, str(sdist)], check=True)
+    (wheel,) = out.glob("*.whl")
+    return sdist, wheel
+
+
+def test_the_wheel_holds_the_library_alone(archives):
+    names = [PurePosixPath(name) for name in zipfile.ZipFile(archives[1]).namelist()]
+    modules = {name for name in names if not name.parts[0].endswith(".dist-info")}
+    source = ROOT / "src"
+    files = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
+    assert modules == {PurePosixPath(p) for p in files if p.suffix != ".pyc"}
+    assert {name.parts[0] for name in modules} == {"mpsn"}
+    assert {name.suffix for name in modules} <= {".py", ".html", ".typed"}
+
+
+def test_the_wheel_runs_the_ten_lines_in_an_environment_of_its_own(archives, tmp_path):
+    """An empty environment that finds the packages mpsn needs, but not this working tree."""
+    home = tmp_path / "env"
+    venv.create(home, symlinks=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib"))  # its own .pth do not count
+    options = ["--no-deps", "--no-index", "--target", str(packages)]
+    subprocess.run([*PIP, "install", *options, str(archives[1])], check=True)
+    page = (ROOT / "README.md").read_text()
+    lines = page.partition("## Ten lines")[2].partition("```python")[2].partition("```")[0]
+    assert lines.count(">>>") >= 10
+    (tmp_path / "lines.txt").write_text(lines)
+    code = """if True:
+        import doctest, importlib.metadata, pathlib, sys, mpsn
+        assert pathlib.Path(mpsn.__file__).is_relative_to(sys.prefix), mpsn.__file__
+        flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+        assert not doctest.testfile(sys.argv[1], module_relative=False, optionflags=flags).failed
+        importlib.metadata.entry_points = lambda **_: ()  # of what is installed beside it
+        from mpsn.cli import main
+        sys.argv = ["mpsn", "lift", "hexagon", "--json"]
+        main()
+    """
+    python, environment = home / "bin" / "python", {**os.environ, "PYTHONPATH": ""}
+    done = subprocess.run(
+        [python, "-W", "ignore", "-c", code, tmp_path / "lines.txt"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["graphs"][0]["betti"] == [1, 1]
 
 
 def test_no_function_hides_a_module_of_its_name():
