@@ -14,6 +14,7 @@ from sphinx.util.logging import getLogger
 
 import mpsn
 from mpsn import cli
+from mpsn_reproduction.page import write_docs
 
 LOG = getLogger(__name__)
 
@@ -127,11 +128,17 @@ def _explorer(app: Sphinx) -> None:
     )
 
 
+def _results(app: Sphinx) -> None:
+    """Make the page of results from the records."""
+    write_docs(Path(app.srcdir).parent / "reproduction" / "results", Path(app.srcdir))
+
+
 def setup(app: Sphinx) -> None:
     """Tell Sphinx about all of them."""
     app.connect("source-read", _commands)
     app.connect("doctree-resolved", _links)
     app.connect("builder-inited", _explorer)
+    app.connect("builder-inited", _results)
     app.connect("autodoc-process-docstring", _colon, priority=400)  # before napoleon's
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))  # type: ignore[arg-type]
     app.connect("autodoc-skip-member", _skip)

@@ -99,6 +99,10 @@ def distinguished(runs):
     return f"{fmean(values(runs, 'distinguished')):.1f}".removesuffix(".0")
 
 
+def regions_of_width_1(runs):
+    return f"{' '.join(map(str, sorted({int(m) for m in values(runs, 'm1')})))} (4)"
+
+
 @dataclass(frozen=True)
 class Reported:
     """What the table of an experiment has to show for two rows, or one.
@@ -138,6 +142,13 @@ def flows(name):
 
 
 REPORTED = [
+    Reported(
+        "regions",
+        {"gnn": "edge"},
+        {
+            "GNN (theorem)": regions_of_width_1,
+        },
+    ),
     Reported(
         "tu",
         {"proteins-sin": "SIN", "proteins-gin": "GIN"},

@@ -7,7 +7,9 @@ from matplotlib import pyplot as plt
 
 from mpsn_reproduction import Store
 from mpsn_reproduction.catalog import CATALOG
+from mpsn_reproduction.page import ABOUT
 from mpsn_reproduction.rows import find, rows
+from mpsn_reproduction.store import words
 from mpsn_reproduction.table import Table
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +25,7 @@ SHORT = {  # rows of README's table of graph classification: model and column
 
 
 @pytest.mark.parametrize("name", CATALOG)
-def test_tables_in_the_docs_follow_from_the_records(name):
+def test_records_are_of_the_documented_settings(name):
     experiment = find(name)
     store = Store(ROOT / "reproduction/results" / name, experiment.config, experiment.check)
     records, older, bad = store.newest()
@@ -33,7 +35,29 @@ def test_tables_in_the_docs_follow_from_the_records(name):
     current = rows(name, experiment.config)
     assert all(record.job.config == current[record.job.row] for record in records)
     assert all(store.path(record.job).exists() for record in records)  # so none would run again
-    assert experiment.table(records).markdown() in (ROOT / "docs" / "results.md").read_text()
+
+
+def test_the_page_of_results_follows_from_the_records(mpsn, tmp_path):
+    """If not: mpsn report reproduction/results --docs docs."""
+    assert mpsn("report", ROOT / "reproduction/results", "--docs", tmp_path)[0] == 0
+    docs = ROOT / "docs"
+    assert (tmp_path / "results.md").read_text() == (docs / "results.md").read_text()
+    drawn, shown = ({path.name for path in (d / "img/results").iterdir()} for d in (tmp_path, docs))
+    assert drawn == shown
+
+
+def test_the_page_of_results_has_few_words_by_hand():
+    papers = (ROOT / "reproduction/src/mpsn_reproduction/papers").glob("*.md")
+    texts = {path.stem: path.read_text() for path in papers}
+    assert texts.keys() == CATALOG.keys()
+    assert len(" ".join([ABOUT, *texts.values()]).split()) <= 2500
+
+
+@pytest.mark.parametrize(("name", "kind"), [("flow", "bf16"), ("ocean", "bf16"), ("tu", "tf32")])
+def test_records_in_another_precision_say_so(name, kind):
+    _, records = recorded(name, f"-{kind}")
+    assert records
+    assert all(f'"precision": "{kind}"' in words(record.job.config) for record in records)
 
 
 def recorded(name, kind=""):
@@ -81,35 +105,6 @@ def test_the_tables_in_the_readme_follow_from_the_records():
     readme = (ROOT / "README.md").read_text()
     assert flows.markdown() in readme
     assert graphs.markdown() in readme
-
-
-def test_the_table_of_precisions_follows_from_the_records():
-    found = [cells(name, kind) for name in ("flow", "ocean") for kind in ("", "-bf16")]
-    models = [row for _, row, column in found[0] if column == "runs"]
-    lines = [[row, *(of.get(("", row, "test"), "") for of in found)] for row in models]
-    sets = ("synthetic flows", "ocean drifters")
-    columns = ["model", *(f"{name}, {kind}" for name in sets for kind in ("float32", "bf16"))]
-    table = Table("Test accuracy by precision", columns, lines)
-    assert table.markdown() in (ROOT / "docs" / "results.md").read_text()
-    for name in ("flow", "ocean"):
-        for record in recorded(name, "-bf16")[1]:
-            assert record.job.config.training.precision == "bf16"
-
-
-def test_the_table_of_sin_by_precision_follows_from_the_records():
-    found, protocols = [cells("tu"), cells("tu", "-tf32")], ("paper's protocol", "honest")
-    sets = list(dict.fromkeys(group for group, _, _ in found[0]))
-    lines = [
-        [name, *(of[name, "SIN", column] for column in protocols for of in found)] for name in sets
-    ]
-    columns = [
-        "set",
-        *(f"{column}, {kind}" for column in protocols for kind in ("float32", "TF32")),
-    ]
-    table = Table("SIN by precision", columns, lines)
-    assert table.markdown() in (ROOT / "docs" / "results.md").read_text()
-    for record in recorded("tu", "-tf32")[1]:
-        assert record.job.config.train.precision == "tf32"
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOG if name != "zinc"])

@@ -24,6 +24,17 @@ class Entry:
 
 
 CATALOG = {
+    "regions": Entry(
+        """Count the linear regions of GNN, SCNN and MPSN layers, exactly, beside the theorems'.
+
+        For GNN and SCNN the theorems give the number itself, for MPSN an upper bound. Also draws
+        the paper's figures: the regions in a slice of input space, of all three on a triangle, and
+        with edge features populated from vertices.
+
+        Example: mpsn reproduce regions
+        """,
+        reads_data=False,
+    ),
     "sr": Entry(
         """Distinguish strongly regular graphs: exact SWL, untrained SIN, MLP-sum, GIN and others.
 

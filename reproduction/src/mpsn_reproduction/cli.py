@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson, drawing, print_below, print_table, refuse, split
+from mpsn.cli._output import AsJson, print_below, print_table, refuse, split
 from mpsn.errors import MPSNError, visible
 from mpsn_reproduction.catalog import CATALOG, Entry
 
@@ -121,53 +121,6 @@ for _name, _entry in CATALOG.items():
     reproduce.command(_name, help=_entry.help)(_command(_name, _entry))
 
 
-@reproduce.command()
-def regions(
-    plot: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Draw the paper's two figures in here.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of random weights to count for.")] = 3,
-    as_json: AsJson = False,
-) -> None:
-    """Count the linear regions of GNN, SCNN and MPSN layers, exactly, beside the theorems' bounds.
-
-    For GNN and SCNN the theorems give the number itself, for MPSN an upper bound. With --plot, also
-    draws the regions in a slice of input space: of all three on a triangle, and with edge features
-    populated from vertices.
-
-    Example: mpsn reproduce regions --plot out/regions
-    """
-    from mpsn_reproduction.papers import regions as _regions
-
-    paths = []
-    if plot:
-        with drawing(plot):
-            paths = _regions.draw(plot)
-    rows = []
-    with Console(stderr=True).status("counting") as status:
-        for row in _regions.sweep(seeds):
-            rows.append(row)
-            status.update(f"counting: {row.complex}, d={row.d}, m={row.m}, {row.model}")
-    if as_json:
-        found = [row._asdict() for row in rows]
-        print(json.dumps({"rows": found, "figures": [str(path) for path in paths]}))
-        return
-    columns = (
-        "complex",
-        "d",
-        "m",
-        "model",
-        f"regions, {seeds} seed{'s' * (seeds != 1)}",
-        "theorem",
-    )
-    cells = []
-    for row in rows:
-        counts = " ".join(map(str, sorted(set(row.regions))))
-        sign = "≤" if row.model == "MPSN" else "="
-        cells.append((row.complex, row.d, row.m, row.model, counts, f"{sign} {row.bound}"))
-    print_table("Linear regions, exact counts", columns, cells, figures=paths)
-
-
 @tune.command("tu")
 def tune_tu(
     row: Annotated[str, typer.Argument(help="Where to start: a row such as imdb-binary-sin.")],
@@ -234,20 +187,25 @@ def report(
         Path, typer.Argument(help="Folder of records: --out of `mpsn reproduce`, or one in it.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
+    docs: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write DIR/results.md with its figures, and no page."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make one page of all results in a folder.
 
     It has all tables and figures that the records give. The page is a single file that needs no
-    network, and reads well on a phone.
+    network, and reads well on a phone. With --docs, it is the page of results in the docs.
 
     Example: mpsn report runs -o report.html
     """
-    from mpsn_reproduction.page import write_report
+    from mpsn_reproduction.page import write_docs, write_report
 
-    names = write_report(runs, out)
-    line = {"report": str(out), "experiments": names}
-    print(json.dumps(line) if as_json else f"report: {visible(out)}")
+    names = write_docs(runs, docs) if docs else write_report(runs, out)
+    page = docs / "results.md" if docs else out
+    line = {"report": str(page), "experiments": names}
+    print(json.dumps(line) if as_json else f"report: {visible(page)}")
 
 
 def _engine(name: str, jobs: int, address: str | None, gpus: float | None) -> "Engine":

@@ -1,7 +1,9 @@
-"""One self-contained page with all tables and figures that a folder of records gives."""
+"""All tables and figures that a folder of records gives: as one HTML page, or for the docs."""
 
 import base64
 import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -15,8 +17,17 @@ from mpsn_reproduction.experiment import Experiment, Record
 from mpsn_reproduction.rows import find
 from mpsn_reproduction.rows import rows as rows_of
 from mpsn_reproduction.store import Store, folder_name
+from mpsn_reproduction.table import Table
 
 NAMED = 5  # records that cannot be read, each with the reason; the others are counted
+ABOUT = """# Our results and the paper's
+
+Every table on this page follows from the records in `reproduction/results`, and every figure but
+those of data sets: `mpsn report` makes the page from them. The commands give such records, with DIR
+the folder of data sets; a GPU rounds differently, so expect other last digits. **Bold** is the best
+of a column, *italics* are figures quoted from others, all else was measured here.
+[Understanding the results](guides/results.md) says what ± and the protocols mean.
+"""
 
 
 class Section(NamedTuple):
@@ -74,52 +85,110 @@ def report(runs: Path) -> str:
     Args:
         runs: The folder, ``out`` of :func:`reproduce`.
     """
-    return _page(sections(runs))
-
-
-def _page(found: list[Section]) -> str:
-    from jinja2 import Environment
-
-    parts = [_section(section) for section in found]
-    page = resources.files("mpsn_reproduction").joinpath("report.html").read_text(encoding="utf-8")
-    return Environment(autoescape=True).from_string(page).render(sections=parts)
+    return _html(sections(runs))
 
 
 def write_report(runs: Path, page: Path) -> list[str]:
     """Write the report on a folder of records, whole or not at all; return what it covers."""
     check_writable(page, what="the report", parents=True)
-    found = sections(runs)
-    text = _page(found)
+    parts = sections(runs)
+    text = _html(parts)
     with atomic_write(page, "w", what="the report", parents=True) as file:
         file.write(text)
-    return [section.name for section in found]
+    return [section.name for section in parts]
 
 
-def _section(section: Section) -> dict[str, Any]:
-    name, experiment, records, left_out, precision, quick = section
-    version = [precision] * (precision != "float32") + ["quick"] * quick
-    table = experiment.table(records)
-    places: dict[str, float] = {}
-    configs = {}
-    for record in records:
-        values = {"device": "", **record.environment}
-        device = values.pop("device").replace("cpu", "CPU")
-        where = ", ".join([device, *(f"{key} {value}" for key, value in values.items())])
-        places[where] = places.get(where, 0) + record.seconds
-        lines = (f"{key} = {value}" for key, value in plain(record.job.config).items())
-        configs[record.job.row] = "\n".join(lines)
+def write_docs(runs: Path, folder: Path) -> list[str]:
+    """Write ``results.md`` and its figures into the folder of the docs; return what it covers.
+
+    The words before each table are in ``papers/NAME.md``, beside the code of the experiment.
+    """
+    parts, texts = sections(runs), [ABOUT]
+    for section in parts:
+        images = _images(section, transparent=False) if _is_main(section) else {}
+        paths = {caption: f"img/results/{name}.png" for caption, (name, _) in images.items()}
+        texts.append(_markdown(section, paths))
+        for name, content in images.values():
+            path = folder / "img" / "results" / f"{name}.png"
+            with atomic_write(path, "wb", what="a figure", parents=True) as file:
+                file.write(content)
+    with atomic_write(folder / "results.md", "w", what="the page", parents=True) as file:
+        file.write("\n".join(texts))
+    return [section.name for section in parts]
+
+
+def _html(parts: list[Section]) -> str:
+    from jinja2 import Environment
+
+    page = resources.files("mpsn_reproduction").joinpath("report.html").read_text(encoding="utf-8")
+    values = [_values(section) for section in parts]
+    return Environment(autoescape=True).from_string(page).render(sections=values)
+
+
+def _values(section: Section) -> dict[str, Any]:
+    """Return what the template of the HTML page shows of a section."""
+    table = _table(section)
+    images = _images(section, transparent=True)
     return {
-        "name": name,
-        "title": table.title + (f" ({', '.join(version)})" if version else ""),
+        "name": section.name,
+        "title": table.title,
         "groups": table.groups(),
-        "notes": [*table.remarks, *left_out],
+        "notes": [*table.remarks, *section.left_out],
         "commands": _commands(section),
-        "seeds": _numbers({run.seed for r in records for run in r.runs}),
-        "folds": _numbers({run.fold for r in records for run in r.runs}),
-        "images": _images(experiment, records),
-        "places": [f"{where}: {seconds:,.1f} s in all" for where, seconds in places.items()],
-        "configs": configs,
+        "runs": _runs(section.records),
+        "places": _places(section.records),
+        "images": {
+            text: base64.b64encode(content).decode() for text, (_, content) in images.items()
+        },
+        "configs": {
+            record.job.row: "\n".join(f"{k} = {v}" for k, v in plain(record.job.config).items())
+            for record in section.records
+        },
     }
+
+
+def _markdown(section: Section, images: Mapping[str, str]) -> str:
+    """Return a section of the page of the docs; one in another precision has the table alone."""
+    table = _table(section)
+    if _is_main(section):
+        words = resources.files("mpsn_reproduction.papers") / f"{section.name}.md"
+        text = words.read_text(encoding="utf-8")
+    else:
+        text, table = f"### {table.title}\n", replace(table, notes=[])
+    commands = "".join(f"    {command}\n" for command in _commands(section))
+    about = f"{_runs(section.records)}. {'; '.join(_places(section.records))}."
+    pictures = "".join(f"\n![{caption}]({path})\n" for caption, path in images.items())
+    notes = "".join(f"\n{note}\n" for note in section.left_out)
+    about = about[0].upper() + about[1:]
+    return f"{text}\n{commands}\n{about}\n\n{table.markdown()}\n{pictures}{notes}"
+
+
+def _table(section: Section) -> Table:
+    table = section.experiment.table(section.records)
+    version = [section.precision] * (section.precision != "float32") + ["quick"] * section.quick
+    return replace(table, title=f"{table.title} ({', '.join(version)})") if version else table
+
+
+def _is_main(section: Section) -> bool:
+    return section.name == section.experiment.name
+
+
+def _runs(records: Sequence[Record]) -> str:
+    seeds, folds = (
+        {getattr(run, kind) for r in records for run in r.runs} for kind in ("seed", "fold")
+    )
+    return f"seeds {_numbers(seeds)}" + (f", folds {_numbers(folds)}" if folds != {0} else "")
+
+
+def _places(records: Sequence[Record]) -> list[str]:
+    """Return the hardware, and the seconds of all runs on it."""
+    places: dict[str, float] = {}
+    for record in records:
+        found = {"device": "cpu", "torch": "?", "cores": "?", **record.environment}
+        device = found["device"].replace("cpu", f"CPU with {found['cores']} cores")
+        place = f"{device}, torch {found['torch']}"
+        places[place] = places.get(place, 0) + record.seconds
+    return [f"{place}: {seconds:,.0f} s in all" for place, seconds in places.items()]
 
 
 def _commands(section: Section) -> list[str]:
@@ -156,18 +225,17 @@ def _numbers(found: set[int]) -> str:
     return " to ".join(str(number) for number in sorted({min(found), max(found)}))
 
 
-def _images(experiment: Experiment, records: list[Record]) -> dict[str, str]:
-    """Return the figures by caption, as PNG in base64."""
+def _images(section: Section, transparent: bool) -> dict[str, tuple[str, bytes]]:
+    """Return the figures by caption: their names, and PNG."""
     try:
         from matplotlib import pyplot as plt
     except ImportError:
         return {}
-    images: dict[str, str] = {}
-    for name, figure in experiment.figures(records, None).items():
+    images = {}
+    for name, figure in section.experiment.figures(section.records, None).items():
         file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=130, bbox_inches="tight", transparent=True)
+        figure.savefig(file, format="png", dpi=100, bbox_inches="tight", transparent=transparent)
         plt.close(figure)
-        images[str(figure.get_label()) or name.replace("_", " ")] = base64.b64encode(
-            file.getvalue()
-        ).decode()
+        full = name if name.startswith(section.name) else f"{section.name}_{name}"
+        images[str(figure.get_label()) or name.replace("_", " ")] = full, file.getvalue()
     return images
