@@ -31,8 +31,8 @@ SMALL = {
 def test_gnn_and_scnn_reach_their_bounds(name, d, m, seed):
     """Theorems 15 and 16: the bounds are optimal, reached by generic weights."""
     K = SMALL[name]
-    assert count(matrix("GNN", K, d, m, seed)) == bounds.gnn(K.count(0), d, m)
-    assert count(matrix("SCNN", K, d, m, seed)) == bounds.scnn(K.counts, d, m)
+    assert count(matrix("gnn", K, d, m, seed)) == bounds.gnn(K.count(0), d, m)
+    assert count(matrix("scnn", K, d, m, seed)) == bounds.scnn(K.counts, d, m)
 
 
 def gcn(graph):
@@ -69,20 +69,20 @@ def test_gnn_with_the_aggregations_that_the_theorem_names(name, graph, d, m):
 def test_mpsn_stays_below_both_upper_bounds(name, d, m, seed):
     """Theorem 19, upper bounds."""
     K = SMALL[name]
-    regions = count(matrix("MPSN", K, d, m, seed))
+    regions = count(matrix("mpsn", K, d, m, seed))
     assert regions <= bounds.mpsn_upper(K.counts, d, m)
     assert regions <= bounds.mpsn_trivial(K.counts, d, m)
 
 
 def test_the_triangle_example():
     """Figure "regions": S = (3, 3, 1), d = 1, m = 3, so M = 21, N = 7; the count goes up."""
-    W = {model: matrix(model, TRIANGLE, 1, 3, 0) for model in ("GNN", "SCNN", "MPSN")}
-    assert W["MPSN"].shape == W["SCNN"].shape == (21, 7)
+    W = {model: matrix(model, TRIANGLE, 1, 3, 0) for model in ("gnn", "scnn", "mpsn")}
+    assert W["mpsn"].shape == W["scnn"].shape == (21, 7)
     regions = {model: count(weights) for model, weights in W.items()}
-    assert regions["GNN"] == 8
-    assert regions["SCNN"] == 128
-    assert 128 < regions["MPSN"] <= 120_920
-    assert regions["MPSN"] == count(W["MPSN"], exact=True)
+    assert regions["gnn"] == 8
+    assert regions["scnn"] == 128
+    assert 128 < regions["mpsn"] <= 120_920
+    assert regions["mpsn"] == count(W["mpsn"], exact=True)
 
 
 def blocks(K, m, seed, mpsn):
@@ -204,7 +204,7 @@ def test_small_perturbations_never_lose_regions(seed):
 @pytest.mark.parametrize(("d", "m"), [(1, 3), (2, 2)])
 def test_the_matrix_of_a_layer_has_block_kronecker_form(name, d, m):
     """Equations "MPSN full standard" and "MPSNdimkron", by Roth's lemma."""
-    K, conv = SMALL[name], layer("MPSN", SMALL[name], d, m, seed=3)
+    K, conv = SMALL[name], layer("mpsn", SMALL[name], d, m, seed=3)
     W = layer_matrix(conv, K, [d] * (K.dim + 1))
     V = [conv.own[n].weight.detach().double().numpy() for n in range(K.dim + 1)]  # W_nᵀ
     dense = lambda sparse: sparse.to_dense().numpy()  # noqa: E731
@@ -231,7 +231,7 @@ def test_the_matrix_of_a_layer_has_block_kronecker_form(name, d, m):
 
 
 def test_populated_matrices_compose_with_the_linear_map():
-    conv = layer("MPSN", HOLLOW, 1, 2, seed=0)
+    conv = layer("mpsn", HOLLOW, 1, 2, seed=0)
     C = torch.randn(3, 3, dtype=torch.float64)
     whole = layer_matrix(conv, HOLLOW, [1, 1])
     composed = layer_matrix(conv, HOLLOW, [1], populate=lambda x: [x, C @ x])
