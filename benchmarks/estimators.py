@@ -141,7 +141,7 @@ def read(name):
         graphs = [graph for _, graph, _ in found]
         y = np.unique([label for _, _, label in found], return_inverse=True)[1]
     found = tu_folds(name, torch.as_tensor(y), folder)
-    return graphs, y, [(a.numpy(), b.numpy()) for a, b in zip(found.train, found.test, strict=True)]
+    return graphs, y, [(parts["train"].numpy(), parts["test"].numpy()) for parts in found.splits]
 
 
 def counts(graphs):

@@ -21,7 +21,7 @@ def test_reading_lifting_and_packing_imdb_binary(faster):
 
     def ours():
         members = read_members(NAME, path, labeled=False)
-        return tu.assemble(NAME, tu.lift(parse(NAME, members), tu.SETS[NAME]))
+        return tu.assemble(NAME, tu.lift(parse(NAME, members), tu.TU_SETS[NAME]))
 
     assert ours().complexes == tu.TU(NAME).complexes
     faster(ours, {"the authors' code": 18.5 * scale}, goal=100)

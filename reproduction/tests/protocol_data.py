@@ -46,16 +46,19 @@ def folds(validation: bool = False) -> tuple[TUDataset, Folds]:
     data = graphs()
     test = list(torch.arange(len(data)).split(4))
     rest = [torch.cat(test[:k] + test[k + 1 :]) for k in range(10)]
-    none = test[0][:0]
-    if not validation:
-        return data, Folds(rest, test, True, none)
-    return data, Folds([rows[6:] for rows in rest], test, True, none, [rows[:6] for rows in rest])
+    splits = [
+        {"train": rows[6:], "val": rows[:6], "test": part}
+        if validation
+        else {"train": rows, "test": part}
+        for rows, part in zip(rest, test, strict=True)
+    ]
+    return data, Folds(splits, True, test[0][:0])
 
 
 def spoil_fold(data: tuple[TUDataset, Folds], job: Job) -> tuple[TUDataset, Folds]:
     """Spoil the test part of the first fold."""
     sets, parts = data
-    which = mask(len(sets), parts.test[0])
+    which = mask(len(sets), parts.splits[0]["test"])
     complexes = spoiled(sets.complexes, which)
     return replace(sets, complexes=complexes, y=other_labels(sets.y, which)), parts
 

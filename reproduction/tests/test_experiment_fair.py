@@ -6,14 +6,22 @@ from dataclasses import replace
 import pytest
 import torch
 
-from mpsn.datasets import stratify
+from mpsn.datasets import Folds, stratify
 from mpsn.errors import FileError
 from mpsn.nn.models import GIN, SIN
 from mpsn.training._config import ConfigError, Network
 from mpsn_reproduction.engines.tu_training import Settings, Trained
 from mpsn_reproduction.experiment import Job, Record, Resources, Run
 from mpsn_reproduction.papers import tu
-from mpsn_reproduction.papers.fair import EXPERIMENT, MODELS, PUBLISHED, select, selected, table
+from mpsn_reproduction.papers.fair import (
+    EXPERIMENT,
+    MODELS,
+    PUBLISHED,
+    imbalance,
+    select,
+    selected,
+    table,
+)
 from mpsn_reproduction.papers.tu import TUConfig
 from mpsn_reproduction.results import reproduce
 from mpsn_reproduction.rows import rows
@@ -128,3 +136,10 @@ def test_rows_are_chosen_by_data_set_and_model(data):
     result = reproduce("fair", only=[NAME], quick=True, seeds=1, out=data / "runs", data=data)
     assert [line[1] for line in result.table.rows] == list(MODELS.values())
     assert "on 1 of 10 folds" in " ".join(result.table.notes)
+
+
+def test_how_far_folds_are_from_stratified():
+    y = torch.tensor([0, 0, 1, 1])
+    for test, most in (([3], 1 / 2), ([1, 2], 1 / 6)):  # the test part has class 1 alone, or both
+        parts = {"train": torch.tensor([0, 1, 2]), "test": torch.tensor(test)}
+        assert imbalance(Folds([parts], True, y[:0]), y) == pytest.approx(most)

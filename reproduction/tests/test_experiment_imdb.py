@@ -63,13 +63,13 @@ def test_test_folds_are_left_alone_unless_asked_for(data):
     sets, folds = EXPERIMENT.read(NAME, data)
     found = [split(sets.y, folds, 3, seed, test=False) for seed in (0, 1)]
     for one in found:
-        assert sorted(torch.cat(one).tolist()) == sorted(folds.train[3].tolist())
+        assert sorted(torch.cat(one).tolist()) == sorted(folds.splits[3]["train"].tolist())
         assert {len(one.val), len(one.test)} <= {7, 8}  # tenths of 72
     assert set(found[0].test.tolist()) != set(found[1].test.tolist())
     asked = [split(sets.y, folds, 3, seed, test=True) for seed in (0, 1)]
     for one in asked:
-        assert torch.equal(one.test, folds.test[3])
-        assert sorted(torch.cat(one[:2]).tolist()) == sorted(folds.train[3].tolist())
+        assert torch.equal(one.test, folds.splits[3]["test"])
+        assert sorted(torch.cat(one[:2]).tolist()) == sorted(folds.splits[3]["train"].tolist())
     assert set(asked[0].val.tolist()) != set(asked[1].val.tolist())
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.model_selection import StratifiedKFold
 
-from mpsn.datasets import TU, Folds, fair_folds, stratify, tu_folds
+from mpsn.datasets import TU, fair_folds, stratify, tu_folds
 from mpsn.errors import FileError, MPSNError
 from mpsn.training._splits import hold_out
 
@@ -30,16 +30,28 @@ def folder(tmp_path):
 def test_given_folds_are_read(folder, tmp_path):
     folds = tu_folds("NCI1", Y, tmp_path)
     assert folds.from_files
-    assert [t.tolist() for t in folds.test] == [[2 * k, 2 * k + 1] for k in range(10)]
-    assert folds.train[9].tolist() == [*range(18), 20, 21, 22]
+    assert [parts["test"].tolist() for parts in folds.splits] == [
+        [2 * k, 2 * k + 1] for k in range(10)
+    ]
+    assert folds.splits[9]["train"].tolist() == [*range(18), 20, 21, 22]
     assert folds.untested.tolist() == [20, 21, 22]
 
 
+SEVERAL = "graph 4, which is in several"
 BAD = {
-    "a graph in two test folds": ({"test_idx-2": "0\n3\n", "train_idx-2": None}, "one test fold"),
-    "training on test data": ({"train_idx-3": "4\n" + "\n".join(map(str, range(23)))}, "twice"),
-    "a graph in both": ({"train_idx-3": "\n".join(map(str, range(23)))}, "graph 4, which is in bo"),
-    "a graph in neither": ({"train_idx-1": "2\n3\n"}, "graph 4, which is in neither"),
+    "a graph in two test folds": (
+        {"test_idx-2": "0\n3\n", "train_idx-2": None},
+        "0 in several",
+    ),
+    "training on test data": (
+        {"train_idx-3": "4\n" + "\n".join(map(str, range(23)))},
+        SEVERAL,
+    ),
+    "a graph in both": (
+        {"train_idx-3": "\n".join(map(str, range(23)))},
+        SEVERAL,
+    ),
+    "a graph in neither": ({"train_idx-1": "2\n3\n"}, "graph 4, which is in none"),
     "a position too large": ({"test_idx-1": "0\n23\n"}, r"positions 0..22 .* got 23"),
     "words": ({"test_idx-1": "x\n"}, "a position from 0 on each line"),
     "no positions": ({"test_idx-1": ""}, "got none"),
@@ -67,18 +79,20 @@ def test_missing_files_and_too_little_tested_are_refused(folder, tmp_path):
         (folder / f"test_idx-{k}.txt").write_text(test[0])
         with (folder / f"train_idx-{k}.txt").open("a") as file:
             file.write(test[1])
-    with pytest.raises(FileError, match="got 13 in no test fold"):
+    with pytest.raises(FileError, match="got 13 in none"):
         tu_folds("NCI1", Y, tmp_path)
 
 
 def test_stratified_folds_cover_all_once_and_evenly(tmp_path):
     folds = tu_folds("NCI1", Y, tmp_path)
     assert not folds.from_files
-    assert torch.cat(folds.test).sort().values.tolist() == list(range(23))
-    for train, test in zip(folds.train, folds.test, strict=True):
-        assert torch.cat([train, test]).sort().values.tolist() == list(range(23))
+    tests = torch.cat([parts["test"] for parts in folds.splits])
+    assert tests.sort().values.tolist() == list(range(23))
+    for parts in folds.splits:
+        assert torch.cat(list(parts.values())).sort().values.tolist() == list(range(23))
     again = tu_folds("NCI1", Y, tmp_path)
-    assert all(torch.equal(a, b) for a, b in zip(folds.test, again.test, strict=True))
+    for one, two in zip(folds.splits, again.splits, strict=True):
+        assert torch.equal(one["test"], two["test"])
 
 
 @pytest.mark.parametrize("parts", [2, 5, 10])
@@ -141,11 +155,12 @@ def write_fair(folder, folds):
 def test_fair_splits_are_read(tmp_path):
     write_fair(tmp_path, fair())
     folds = fair_folds("NCI1", Y, tmp_path)
-    assert (len(folds.test), len(folds.untested), folds.from_files) == (10, 0, True)
+    assert (len(folds.splits), len(folds.untested), folds.from_files) == (10, 0, True)
     for k in range(10):
-        found = [part[k].tolist() for part in (folds.train, folds.val, folds.test)]
-        inner = fair()[k]["model_selection"][0]
-        assert found == [inner["train"], inner["validation"], fair()[k]["test"]]
+        found = {part: rows.tolist() for part, rows in folds.splits[k].items()}
+        (inner,) = fair()[k]["model_selection"]
+        wanted = {"train": inner["train"], "val": inner["validation"], "test": fair()[k]["test"]}
+        assert found == wanted
     with pytest.raises(FileError, match=r"DIR/fair_splits/PROTEINS_splits.json.*diningphil"):
         fair_folds("PROTEINS", Y, tmp_path)
 
@@ -171,12 +186,12 @@ BAD_FAIR = {
     "two selections": (lambda folds: folds[2]["model_selection"].append({}), "got 9 such folds"),
     "out of range": (lambda folds: folds[0]["test"].append(23), r"positions 0..22 .* got 23"),
     "negative": (lambda folds: folds[0]["test"].append(-1), r"positions 0..22 .* got -1"),
-    "twice": (lambda folds: folds[0]["test"].append(folds[0]["test"][0]), "some twice"),
-    "trained on and selected by": (_move, "fold 4 .* which is in both"),
+    "twice": (lambda folds: folds[0]["test"].append(folds[0]["test"][0]), "which is in several"),
+    "trained on and selected by": (_move, "fold 4 .* which is in several"),
     "an empty part": (lambda folds: folds[5]["test"].clear(), "got none"),
     "a number": (lambda folds: "3", "got 0 such folds"),
-    "one left out": (_drop, "fold 6 .* which is in neither"),
-    "tested twice": (_again, "at most one test fold"),
+    "one left out": (_drop, "fold 6 .* which is in none"),
+    "tested twice": (_again, "in at most one test fold .* in several"),
 }
 
 
@@ -187,21 +202,13 @@ def test_bad_fair_splits_are_refused(tmp_path, change, message):
         fair_folds("NCI1", Y, tmp_path)
 
 
-def test_how_far_folds_are_from_stratified():
-    y = torch.tensor([0, 0, 1, 1])
-    folds = Folds([torch.tensor([0, 1, 2])], [torch.tensor([3])], True, y[:0])
-    assert folds.imbalance(y) == 0.5  # the test part has class 1 alone
-    assert folds._replace(test=[torch.tensor([1, 2])]).imbalance(y) == pytest.approx(1 / 6)
-
-
 @pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")
 def test_fair_splits_at_hand_are_whole_and_stratified(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name in ("PROTEINS", "IMDB-BINARY", "IMDB-MULTI"):
         y = TU(name).y
         folds = fair_folds(name, y)
-        assert len(torch.cat(folds.test)) == len(y)
-        assert folds.imbalance(y) < 0.01
+        assert sum(len(parts["test"]) for parts in folds.splits) == len(y)
 
 
 @pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")

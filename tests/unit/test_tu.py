@@ -330,7 +330,7 @@ def test_statistics_of_the_table(name):
     assert data.complexes.union.counts[:2] == (vertices, edges)
     triangles = data.complexes.counts[:, 2].numpy()
     digits = 2 if name == "NCI1" else 1
-    assert (round(triangles.mean(), digits), np.median(triangles)) == tu.SETS[name].triangles
+    assert (round(triangles.mean(), digits), np.median(triangles)) == tu.TU_SETS[name].triangles
     assert all(x.shape[1] == features for x in data.complexes.union.x)
 
 

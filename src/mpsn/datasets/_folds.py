@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,34 +16,19 @@ FOLDS = 10
 
 
 class Folds(NamedTuple):
-    """Ten splits of a data set into training and test graphs.
+    """Ten splits of a data set.
 
     Attributes:
-        train: For each fold, the positions of the training graphs, int64.
-        test: For each fold, the positions of the test graphs; the test folds are disjoint.
+        splits: For each fold, the positions of the graphs in each part, int64, as
+            :meth:`mpsn.training.Trainer.fit` takes them: ``train``, ``test``, and ``val`` if there
+            is a part to select models by. The test parts are disjoint.
         from_files: Whether the folds were read from files.
-        untested: Positions of the graphs in no test fold, int64.
-        val: For each fold, the positions of the graphs to select models by, which are in neither of
-            the others; empty if the folds have none.
+        untested: Positions of the graphs in no test part, int64.
     """
 
-    train: list[Tensor]
-    test: list[Tensor]
+    splits: list[dict[str, Tensor]]
     from_files: bool
     untested: Tensor
-    val: Sequence[Tensor] = ()
-
-    def imbalance(self, y: Tensor) -> float:
-        """Return how far the share of a class in some part is from that in the whole set, at most.
-
-        Takes the class of each graph, (graphs,) int64.
-        """
-
-        def shares(classes: Tensor) -> Tensor:
-            return classes.bincount(minlength=int(y.max()) + 1) / len(classes)
-
-        parts = [*self.train, *self.test, *self.val]
-        return max(float((shares(y[part]) - shares(y)).abs().max()) for part in parts)
 
 
 def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -> Folds:
@@ -60,21 +45,23 @@ def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -
 
     Example:
         >>> folds = mpsn.datasets.tu_folds("a name without files", torch.arange(40) % 2)
-        >>> folds.from_files, len(folds.test[0]), len(folds.train[0])
+        >>> folds.from_files, len(folds.splits[0]["test"]), len(folds.splits[0]["train"])
         (False, 4, 36)
     """
-    where = data or os.environ.get("MPSN_DATA")
-    folder = Path(where or "") / "tu_folds" / name
-    if not where or not folder.is_dir():
+    root = data or os.environ.get("MPSN_DATA")
+    folder = Path(root or "") / "tu_folds" / name
+    if not root or not folder.is_dir():
         part = stratify(strata(y), FOLDS)
-        test = [(part == k).nonzero()[:, 0] for k in range(FOLDS)]
-        train = [(part != k).nonzero()[:, 0] for k in range(FOLDS)]
-        return Folds(train, test, False, test[0][:0])
-    train, test = (
-        [_positions(folder / f"{kind}_idx-{k}.txt", len(y)) for k in range(1, FOLDS + 1)]
-        for kind in ("train", "test")
-    )
-    return Folds(train, test, True, _untested(folder, train, test, len(y)))
+        splits = [
+            {"train": (part != k).nonzero()[:, 0], "test": (part == k).nonzero()[:, 0]}
+            for k in range(FOLDS)
+        ]
+        return Folds(splits, False, torch.zeros(0, dtype=torch.int64))
+    read = [
+        {part: _positions(folder / f"{part}_idx-{k}.txt") for part in ("train", "test")}
+        for k in range(1, FOLDS + 1)
+    ]
+    return _checked(folder, read, len(y))
 
 
 def fair_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -> Folds:
@@ -92,8 +79,8 @@ def fair_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None)
 
     Example:
         >>> folds = mpsn.datasets.fair_folds("IMDB-BINARY", y)  # doctest: +SKIP
-        >>> [len(part[0]) for part in (folds.train, folds.val, folds.test)]  # doctest: +SKIP
-        [810, 90, 100]
+        >>> {part: len(rows) for part, rows in folds.splits[0].items()}  # doctest: +SKIP
+        {'train': 810, 'val': 90, 'test': 100}
     """
     path = expect(
         f"fair_splits/{name}_splits.json",
@@ -101,79 +88,71 @@ def fair_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None)
         data,
     )
     try:
-        found = json.loads(path.read_text())
+        content = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(f"Expected JSON in {path}, got {error!s:.100}; get a good copy.") from error
-    found = found if isinstance(found, list) else []
-    every = []
-    for fold in found:
+    content = content if isinstance(content, list) else []
+    read = []
+    for fold in content:
         match fold:
             case {
                 "test": [*test],
                 "model_selection": [{"train": [*train], "validation": [*val]}],
-            } if all(type(i) is int for part in (train, val, test) for i in part):
-                every.append([_checked(path, part, len(y)) for part in (train, val, test)])
-    if len(every) != FOLDS or len(found) != FOLDS:
+            } if all(type(i) is int for i in (*train, *val, *test)):
+                read.append({"train": train, "val": val, "test": test})
+    if len(read) != FOLDS or len(content) != FOLDS:
         raise FileError(
             f"Expected {FOLDS} folds in {path}, each with test, and one model_selection with train "
-            f"and validation, lists of positions from 0, got {len(every)} such folds."
+            f"and validation, lists of positions from 0, got {len(read)} such folds."
         )
-    trains, vals, tests = map(list, zip(*every, strict=True))
-    rest = [torch.cat(parts) for parts in zip(trains, vals, strict=True)]
-    untested = _untested(path, rest, tests, len(y))
-    if len(untested):
+    folds = _checked(path, read, len(y))
+    if len(folds.untested):
         raise FileError(
-            f"Expected every graph in a test part of {path}, got {len(untested)} in none."
+            f"Expected every graph in a test part of {path}, got {len(folds.untested)} in none."
         )
-    return Folds(trains, tests, True, untested, vals)
+    return folds
 
 
-def _positions(path: Path, n: int) -> Tensor:
+def _positions(path: Path) -> list[int]:
     try:
-        numbers = [int(word) for word in path.read_text().split()]
+        return [int(word) for word in path.read_text().split()]
     except (OSError, ValueError) as error:
         raise FileError(
             f"Expected a position from 0 on each line of {path}, got {error}; get a good copy of "
             f"the folds, or move their folder away to use stratified ones."
         ) from error
-    return _checked(path, numbers, n)
 
 
-def _checked(path: Path, numbers: Sequence[int], n: int) -> Tensor:
-    wrong = [i for i in numbers if not 0 <= i < n]
-    if wrong or len(set(numbers)) < len(numbers) or not numbers:
-        got = f"{wrong[0]}" if wrong else "some twice" if numbers else "none"
-        raise FileError(
-            f"Expected positions 0..{n - 1} in {path}, each at most once, got {got}; get the folds "
-            f"of this data set."
-        )
-    return torch.tensor(numbers)
-
-
-def _untested(folder: Path, train: list[Tensor], test: list[Tensor], n: int) -> Tensor:
-    """Check that the folds partition the data set; return the graphs in no test fold."""
+def _checked(path: Path, read: Sequence[Mapping[str, Sequence[int]]], n: int) -> Folds:
+    """Check that each fold has every graph once, and that nearly all are in one test part."""
     tested = torch.zeros(n, dtype=torch.int64)
-    for k, (train_k, test_k) in enumerate(zip(train, test, strict=True), 1):
-        tested[test_k] += 1
-        seen = torch.bincount(torch.cat([train_k, test_k]), minlength=n)
-        for problem, at in (("is in both", seen > 1), ("is in neither", seen == 0)):
-            if bool(at.any()):
-                raise FileError(
-                    f"Expected every graph once in fold {k} of {folder}, to train on or to test, "
-                    f"got graph {int(at.nonzero()[0])}, which {problem}."
-                )
-    if bool((tested > 1).any()):
-        raise FileError(
-            f"Expected every graph in at most one test fold of {folder}, got graph "
-            f"{int((tested > 1).nonzero()[0])} in several."
-        )
+    splits = []
+    for number, parts in enumerate(read, start=1):
+        positions = [i for part in parts.values() for i in part]
+        wrong = [i for i in positions if not 0 <= i < n]
+        if wrong or not all(parts.values()):
+            raise FileError(
+                f"Expected positions 0..{n - 1} in each part of fold {number} of {path}, got "
+                f"{wrong[0] if wrong else 'none'}; get the folds of this data set."
+            )
+        times = torch.tensor(positions).bincount(minlength=n)
+        if (graph := int((times != 1).int().argmax())) or times[0] != 1:
+            raise FileError(
+                f"Expected every graph once in fold {number} of {path}, to train on or to test, "
+                f"got graph {graph}, which is in {'several parts' if times[graph] else 'none'}."
+            )
+        splits.append({part: torch.tensor(rows) for part, rows in parts.items()})
+        tested[splits[-1]["test"]] += 1
     untested = (tested == 0).nonzero()[:, 0]
-    if len(untested) >= FOLDS:
+    if tested.max() > 1 or len(untested) >= FOLDS:
+        problem = f"{len(untested)} in none"
+        if tested.max() > 1:
+            problem = f"graph {int(tested.argmax())} in several"
         raise FileError(
-            f"Expected the test folds of {folder} to cover all but at most {FOLDS - 1} graphs, got "
-            f"{len(untested)} in no test fold."
+            f"Expected every graph in at most one test fold of {path}, and all but at most "
+            f"{FOLDS - 1} in one, got {problem}."
         )
-    return untested
+    return Folds(splits, True, untested)
 
 
 def strata(y: Tensor) -> Tensor:
@@ -184,11 +163,16 @@ def strata(y: Tensor) -> Tensor:
 def stratify(y: Tensor, parts: int, seed: int = 0) -> Tensor:
     """Split samples into parts of equal size with equal shares of each class.
 
-    Takes the class of each sample, (n,) int64, and returns the part of each, (n,) int64.
+    Args:
+        y: Class of each sample, (n,) int64.
+        parts: Number of parts.
+        seed: Of the random order in each class.
+
+    Returns:
+        The part of each sample, (n,) int64.
 
     Example:
-        >>> from mpsn.datasets._folds import stratify
-        >>> part = stratify(torch.tensor([0, 0, 0, 0, 1, 1]), 2)
+        >>> part = mpsn.datasets.stratify(torch.tensor([0, 0, 0, 0, 1, 1]), 2)
         >>> [part[:4].bincount().tolist(), part[4:].bincount().tolist()]
         [[2, 2], [1, 1]]
     """

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from torch import Tensor
 
 from mpsn.datasets import TU, TU_SETS, Folds, TUDataset, fair_folds
 from mpsn.training._config import ConfigError
@@ -72,9 +73,19 @@ def read(name: str, folder: Path | None) -> tuple[TUDataset, Folds]:
 def work(job: Job, resources: Resources) -> list[Run]:
     """Train on every fold; ``imbalance`` is how far the folds are from stratified, in percent."""
     data, folds = resources.data
-    off = 100 * folds.imbalance(data.y)
+    off = 100 * imbalance(folds, data.y)
     runs = tu.work(job, resources)
     return [replace(run, metrics={**run.metrics, "imbalance": off}) for run in runs]
+
+
+def imbalance(folds: Folds, y: Tensor) -> float:
+    """Return how far the share of a class in some part is from that in the whole set, at most."""
+
+    def shares(classes: Tensor) -> Tensor:
+        return classes.bincount(minlength=int(y.max()) + 1) / len(classes)
+
+    parts = [rows for split in folds.splits for rows in split.values()]
+    return max(float((shares(y[rows]) - shares(y)).abs().max()) for rows in parts)
 
 
 def selected(records: Sequence[Record]) -> dict[tuple[str, str], Score]:

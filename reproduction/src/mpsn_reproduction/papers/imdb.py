@@ -120,10 +120,10 @@ def work(job: Job, resources: Resources) -> list[Run]:
 
 def split(y: Tensor, folds: Folds, fold: int, seed: int, test: bool) -> Split:
     """Divide the training part of a fold: train, choose, score; or score on the test fold."""
-    train = folds.train[fold]
+    train, tested = folds.splits[fold]["train"], folds.splits[fold]["test"]
     if test:
         stay, val = hold_out(y[train], 0.1, seed)
-        return Split(train[stay], train[val], folds.test[fold])
+        return Split(train[stay], train[val], tested)
     part = stratify(y[train], 10, seed)
     return Split(train[part > 1], train[part == 1], train[part == 0])
 

@@ -231,9 +231,10 @@ def _train(job: Job, data: TUDataset, folds: Folds, resources: Resources) -> lis
     held, whole, seeds = [], [], []
     for seed in job.seeds:
         for fold in job.folds:
-            train, test = folds.train[fold], folds.test[fold]
-            if folds.val:
-                held.append(Split(train, folds.val[fold], test))
+            parts = folds.splits[fold]
+            train, test = parts["train"], parts["test"]
+            if "val" in parts:
+                held.append(Split(train, parts["val"], test))
             else:
                 stay, val = hold_out(strata(data.y[train]), 0.1, seed)
                 held.append(Split(train[stay], train[val], test))

@@ -57,8 +57,8 @@ def kernel_runs(
     y = data.y.numpy()
     for kernel in grams(config.test, data.complexes, config.rounds, data.labeled):
         for fold, curve in zip(which, curves, strict=True):
-            train, test = folds.train[fold].numpy(), folds.test[fold].numpy()
-            part = stratify(strata(data.y[folds.train[fold]]), config.parts).numpy()
+            train, test = (folds.splits[fold][part].numpy() for part in ("train", "test"))
+            part = stratify(strata(data.y[train]), config.parts).numpy()
             for cost in config.costs:
                 right = [
                     _score(kernel, y, train[part != k], train[part == k], cost) * (part == k).sum()
