@@ -1,4 +1,4 @@
-"""Networks leave the house: torch.export takes a complex as an argument."""
+"""Whole networks as programs: torch.export and torch.compile take a complex as an argument."""
 
 import networkx as nx
 import pytest
@@ -16,9 +16,11 @@ def lifted(graphs, seed=0):
     return union.replace(x=[torch.randn(n, 3, generator=g) for n in union.counts])
 
 
+# torch.compile makes an instance of every autograd.Function it meets, and warns itself about it.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @pytest.mark.parametrize("coface", [False, True])
 @pytest.mark.parametrize("rings", [False, True])
-def test_networks_are_exported_with_their_complex(rings, coface):
+def test_networks_are_exported_and_compiled_with_their_complex(rings, coface):
     torch.manual_seed(0)
     model = SIN(in_channels=3, layers=2, coface_message=coface).eval()
     K = lifted([nx.complete_graph(4), nx.cycle_graph(5)])
@@ -30,6 +32,10 @@ def test_networks_are_exported_with_their_complex(rings, coface):
     torch.testing.assert_close(program.module()(K), model(K))
     other = K.replace(x=[-x for x in K.x])
     torch.testing.assert_close(program.module()(other), model(other))
+    torch._dynamo.reset()
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    for C in (K, K.to_list()[0]):  # of which the second has other numbers of cells
+        torch.testing.assert_close(compiled(C), model(C))
 
 
 def test_other_models_are_exported_too():

@@ -265,36 +265,6 @@ def test_oriented_conv_without_upper_sees_no_triangles():
 
 # torch.compile makes an instance of every autograd.Function it meets, and warns itself about it.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
-@pytest.mark.parametrize(
-    "layer",
-    [
-        nn.CINConv(2, 3, 2, lower=True),
-        nn.SINConv(2, 3, 3, coface_message=False, norm=True),
-        nn.LinearMPSNConv(2, 3, 3),
-        nn.SCConv(2, 3),
-        nn.OrientedConv(2, 3, act="tanh"),
-        nn.SNNConv(2, 3, 2),
-        nn.SCoNeConv(2, 3),
-    ],
-    ids=lambda layer: type(layer).__name__,
-)
-@pytest.mark.slow
-def test_layers_compile_as_one_graph(layer):
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    compiled = torch.compile(layer, fullgraph=True, backend="eager")
-    for seed in (0, 1) if isinstance(layer, nn.SCConv) else (0, 2):
-        # then another complex, flipped: other shapes, other signs; if it can be, of rings
-        graph = nx.gnp_random_graph(9 + seed, 0.6, seed=seed)
-        K = mpsn.ring_complex(graph, 9) if seed == 2 else mpsn.clique_complex(graph, max_dim=2)
-        K = K.flip({1: torch.rand(K.count(1)) < 0.5}) if seed else K
-        xs = inputs(K, 2)
-        args = xs[layer.dim] if hasattr(layer, "dim") else xs
-        torch.testing.assert_close(compiled(K, args), layer(K, args))
-
-
-# torch.compile makes an instance of every autograd.Function it meets, and warns itself about it.
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_inductor_agrees():
     # This very case gave wrong numbers in torch 2.13 before mpsn::settle; see transposes.py.
     torch._dynamo.reset()

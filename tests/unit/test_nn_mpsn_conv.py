@@ -203,19 +203,6 @@ def test_simplices_above_the_features_are_left_out(K, xs):
     assert [y.shape for y in layer(SimplicialComplex(), [])] == []
 
 
-@pytest.mark.slow
-def test_it_compiles_as_one_graph(K, xs):
-    layer = nn.MPSNConv(
-        lambda receiver, boundary, lower, upper: receiver + boundary + lower + upper,
-        boundary=torch.nn.Linear(3, 3).double(),
-        lower=lambda sender, shared: torch.tanh(sender + shared),
-        upper=same,
-        signed=True,
-    )
-    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(K, xs), layer(K, xs))
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -1,4 +1,4 @@
-"""Derivatives forward and backward, maps and both at once: every layer under torch's transforms."""
+"""Every layer under torch's transforms: derivatives, maps, programs of compilers and of export."""
 
 import networkx as nx
 import pytest
@@ -7,58 +7,30 @@ from torch.autograd import forward_ad
 from torch.func import hessian, jacfwd, jacrev, jvp, vmap
 
 import mpsn
-from mpsn import nn
+from layers import LAYERS, OF_SIMPLICES, called
 
-LAYERS = {
-    "SINConv": lambda: nn.SINConv(2, 2, 2),
-    "SINConv without co-faces": lambda: nn.SINConv(2, 2, 2, coface_message=False),
-    "CINConv": lambda: nn.CINConv(2, 2, 2, lower=True),
-    "LinearMPSNConv": lambda: nn.LinearMPSNConv(2, 2, 2, act="tanh"),
-    "SCConv": lambda: nn.SCConv(2, 2),
-    "OrientedConv": lambda: nn.OrientedConv(2, 2, act="tanh"),
-    "SNNConv": lambda: nn.SNNConv(2, 2, 2, act="tanh"),
-    "SCoNeConv": lambda: nn.SCoNeConv(2, 2, act="tanh"),
-    "MPSNConv": lambda: nn.MPSNConv(
-        lambda receiver, boundary, coboundary, lower, upper: torch.tanh(
-            receiver + boundary + coboundary + lower + upper
-        ),
-        boundary=torch.nn.Linear(2, 2),
-        coboundary=torch.tanh,
-        lower=lambda sender, shared: sender * shared,
-        upper=lambda sender, shared: sender * shared,
-        signed=True,
-    ),
-    "MPSNConv by pairs": lambda: nn.MPSNConv(
-        lambda receiver, lower, upper: receiver + lower[:, :2] + upper[:, 2:],
-        lower=lambda sender, receiver: torch.tanh(sender * receiver),
-        upper=torch.nn.Linear(2, 2),
-        aggr=["max", "sum"],
-    ),
-}
+BOTH = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 pytestmark = [
-    pytest.mark.parametrize("dtype", [torch.float32, torch.float64]),
     pytest.mark.parametrize("name", LAYERS),
     pytest.mark.filterwarnings("ignore:There is a performance drop"),  # of vmap in torch itself
+    # torch.compile makes an instance of every autograd.Function it meets, and warns about it.
+    pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning"),
 ]
 SIMPLICES = mpsn.clique_complex(nx.complete_graph(4), 2)
 EDGES = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [4, 2]]
 CELLS = mpsn.CellComplex.from_boundaries(5, [EDGES, [[0, 1, 2, 3], [2, 3, 4, 5]]])
 
 
-def complex_for(name):
-    """Return a cell complex for some of the layers, a simplicial one for the others."""
-    return CELLS if name in ("CINConv", "MPSNConv", "SNNConv") else SIMPLICES
-
-
 def of_edges(name, dtype):
     """Return a layer as a function from edges to edges, features of edges, and a direction."""
     torch.manual_seed(0)
-    K = complex_for(name)
-    layer = LAYERS[name]().to(dtype)
+    K = SIMPLICES if name in OF_SIMPLICES else CELLS
+    layer = LAYERS[name](2, 2).to(dtype)
     xs = [torch.randn(n, 2, dtype=dtype) for n in K.counts]
 
     def function(h):
-        return layer(K, h) if hasattr(layer, "dim") else layer(K, [xs[0], h, xs[2]])[1]
+        out = called(layer, K, [xs[0], h, xs[2]])
+        return out if isinstance(out, torch.Tensor) else out[1]
 
     return function, xs[1], torch.randn_like(xs[1])
 
@@ -76,6 +48,7 @@ def agree(got, right):
     torch.testing.assert_close(got, right, rtol=tolerance, atol=tolerance)
 
 
+@BOTH
 def test_forward_derivatives(name, dtype):
     f, h, v = of_edges(name, dtype)
     J = by_rows(f, h)
@@ -86,15 +59,16 @@ def test_forward_derivatives(name, dtype):
     agree(jacfwd(f)(h), J)
 
 
+@BOTH
 def test_forward_derivatives_by_weights_alone(name, dtype):
     torch.manual_seed(0)
-    K, layer = complex_for(name), LAYERS[name]().to(dtype)
+    K, layer = SIMPLICES if name in OF_SIMPLICES else CELLS, LAYERS[name](2, 2).to(dtype)
     weights = {key: p.detach() for key, p in layer.named_parameters()}
     xs = [torch.randn(n, 2, dtype=dtype) for n in K.counts]
-    given = xs[layer.dim] if hasattr(layer, "dim") else xs
     along = {key: torch.randn_like(w) for key, w in weights.items()}
 
     def function(weights):
+        given = xs[layer.dim] if hasattr(layer, "dim") else xs
         out = torch.func.functional_call(layer, weights, (K, given))
         return out if hasattr(layer, "dim") else torch.cat(out)
 
@@ -107,6 +81,7 @@ def test_forward_derivatives_by_weights_alone(name, dtype):
     agree((v * got).sum() / right, torch.ones((), dtype=dtype))
 
 
+@BOTH
 def test_backward_derivatives(name, dtype):
     f, h, _ = of_edges(name, dtype)
     J = by_rows(f, h)
@@ -114,12 +89,14 @@ def test_backward_derivatives(name, dtype):
     agree(torch.autograd.functional.jacobian(f, h, vectorize=True), J)
 
 
+@BOTH
 def test_many_features_at_once(name, dtype):
     f, h, v = of_edges(name, dtype)
     many = torch.stack([h, v, h - v])
     agree(vmap(f)(many), torch.stack([f(x) for x in many]))
 
 
+@BOTH
 def test_second_derivatives(name, dtype):
     f, h, _ = of_edges(name, dtype)
 
@@ -127,3 +104,44 @@ def test_second_derivatives(name, dtype):
         return torch.autograd.grad(f(x).square().sum(), x, create_graph=True)[0]
 
     agree(hessian(lambda x: f(x).square().sum())(h), by_rows(slope, h))
+
+
+def test_derivatives_by_differences(name):
+    f, h, _ = of_edges(name, torch.float64)
+    h.requires_grad_()
+    assert torch.autograd.gradcheck(f, h)
+    assert torch.autograd.gradgradcheck(f, h)
+
+
+def both(name):
+    """Return a layer and two complexes with other numbers of cells and other signs."""
+    torch.manual_seed(0)
+    for seed in (0, 2):
+        graph = nx.gnp_random_graph(9 + seed, 0.6, seed=seed)
+        simplices = seed == 0 or name in OF_SIMPLICES
+        K = mpsn.clique_complex(graph, max_dim=2) if simplices else mpsn.ring_complex(graph, 9)
+        K = K.flip({1: torch.rand(K.count(1)) < 0.5})
+        yield K, [torch.randn(K.count(k), 2, requires_grad=True) for k in range(3)]
+
+
+@pytest.mark.slow
+def test_compiled_as_one_graph(name):
+    torch._dynamo.reset()
+    layer = LAYERS[name](2, 2)
+    compiled = torch.compile(layer, fullgraph=True, dynamic=True, backend="aot_eager")
+    for K, xs in both(name):
+        pairs = [called(run, K, xs) for run in (compiled, layer)]
+        torch.testing.assert_close(*pairs)
+        got, right = (
+            torch.autograd.grad([y.sum() for y in out], xs, allow_unused=True) for out in pairs
+        )
+        torch.testing.assert_close(got, right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_exported(name):
+    layer = LAYERS[name](2, 2)
+    K, xs = next(both(name))
+    given = xs[layer.dim] if hasattr(layer, "dim") else xs
+    program = torch.export.export(layer, (K, given))
+    torch.testing.assert_close(program.module()(K, given), layer(K, given))

@@ -1,12 +1,14 @@
 """Half precision by autocast: outputs and gradients of every layer, model and readout."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
 
+import layers
 import mpsn
 from mpsn import nn
 from mpsn._rows.rows import Rows
@@ -19,23 +21,9 @@ from mpsn_reproduction.papers.mlp_sum import MLPSum
 
 ULP = 2**-8  # half the distance of numbers around 1 in bfloat16
 LAYERS = {
-    "SINConv": lambda: nn.SINConv(4, 8, 2),
-    "SINConv without co-faces": lambda: nn.SINConv(4, 8, 2, coface_message=False, norm=True),
-    "CINConv": lambda: nn.CINConv(4, 8, 2, lower=True),
-    "LinearMPSNConv": lambda: nn.LinearMPSNConv(4, 8, 2, act="tanh"),
-    "SCConv": lambda: nn.SCConv(4, 8),
-    "OrientedConv": lambda: nn.OrientedConv(4, 8, act="tanh"),
-    "SNNConv": lambda: nn.SNNConv(4, 8, 2),
-    "SCoNeConv": lambda: nn.SCoNeConv(4, 8),
-    "MPSNConv": lambda: nn.MPSNConv(
-        lambda receiver, boundary, lower, upper: receiver + boundary + lower + upper,
-        boundary=torch.nn.Linear(4, 4),
-        lower=lambda sender, shared: sender * shared,
-        upper=lambda sender, shared: sender * shared,
-    ),
-    "MPSNConv by pairs": lambda: nn.MPSNConv(
-        lambda receiver, upper: receiver + upper, upper=torch.nn.Linear(4, 4), aggr="mean"
-    ),
+    **{name: partial(make, 4, 4) for name, make in layers.LAYERS.items()},
+    "SNNConv": lambda: nn.SNNConv(4, 8, 2),  # whose sums would saturate tanh
+    "SINConv with norms": lambda: nn.SINConv(4, 8, 2, coface_message=False, norm=True),
     "CIN": lambda: models.CIN(in_channels=4, layers=2, lower=True),
     "SIN": lambda: models.SIN(in_channels=4, layers=2, jump=True),
     "GIN": lambda: models.GIN(in_channels=4),

@@ -41,7 +41,8 @@ class Pairs(Value):
 
     def __init__(self, parts: tuple[Tensor, ...], receivers: int, senders: int) -> None:
         receiver, sender, shared, sign, sender_sign = parts
-        number, every = len(receiver), torch.arange(len(receiver), device=receiver.device)
+        number = receiver.shape[0]
+        every = torch.arange(number, device=receiver.device)
         bounds = torch.arange(receivers + 1, device=receiver.device)
         rows = Rows(every, number, ptr=torch.searchsorted(receiver, bounds))
         self.__dict__.update(

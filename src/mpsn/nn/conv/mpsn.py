@@ -193,7 +193,7 @@ class MPSNConv(torch.nn.Module):
             number = torch.bincount(receiver, minlength=count).clamp(min=1)
             mean = total / per_row(number, total)
             return _join([total if reduce == "sum" else mean for reduce in self.reduces])
-        if message.shape[0]:
+        if torch.compiler.is_compiling() or message.shape[0]:
             out: Tensor = self.aggr(message, receiver, dim_size=count, dim=0)
             has_sender = torch.zeros(count, dtype=torch.bool, device=out.device)
             has_sender[receiver] = True
