@@ -70,7 +70,7 @@ def read_graphs(path: str | os.PathLike[str], *, max_bytes: int | None = None) -
 
 
 def iter_graphs(path: str | os.PathLike[str], max_bytes: int | None = None) -> Iterator[AnyGraph]:
-    """Read the graphs in a file one by one, as :func:`read_graphs` does.
+    """Read the graphs in a file one by one, as :func:`mpsn.read_graphs` does.
 
     Graphs from GraphML and JSON are networkx graphs with all their attributes.
     """

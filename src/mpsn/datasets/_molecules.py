@@ -50,9 +50,9 @@ def read_molecules(
     """Read molecules, and lift them to complexes of atoms, bonds and rings.
 
     Needs RDKit (``pip install 'mpsn[chem]'``); the complexes do not, nor do files of them.
-    Categories are the same for all files, for embeddings; :func:`molecule_graph` describes those of
-    atoms and bonds. That of a ring, which is a chordless cycle, is its size. The estimators of
-    :mod:`mpsn.estimators` find the same features in SMILES, and name them.
+    Categories are the same for all files, for embeddings; :func:`~mpsn.datasets.molecule_graph`
+    describes those of atoms and bonds. That of a ring, which is a chordless cycle, is its size. The
+    estimators of :mod:`mpsn.estimators` find the same features in SMILES, and name them.
 
     Args:
         source: A CSV or TSV file (also ``.gz``), an ``.smi`` file, an SD file, a data frame of
@@ -125,7 +125,7 @@ def category_names(graph: Graph) -> tuple[dict[str, NDArray[Any]], dict[str, NDA
     """Return the categories of atoms and of bonds of a molecule by name, and in words.
 
     Args:
-        graph: What :func:`molecule_graph` returns.
+        graph: What :func:`~mpsn.datasets.molecule_graph` returns.
 
     Returns:
         Columns of atoms, each (atoms,), and of bonds, (bonds,), by name.

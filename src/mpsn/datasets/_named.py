@@ -84,9 +84,6 @@ NAMED_GRAPHS: dict[str, Callable[[], Graph]] = {
 }
 
 
-"""Functions that make the built-in graphs, by name."""
-
-
 def named_graph(name: str) -> Graph:
     """Return a built-in graph by name.
 

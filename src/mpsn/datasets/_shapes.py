@@ -8,7 +8,6 @@ from torch import Tensor
 from mpsn.errors import MPSNError
 
 SHAPES = ("sphere", "torus", "Klein bottle", "double torus")
-"""Names of the classes of :func:`shapes`."""
 
 Points = NDArray[np.float64]
 

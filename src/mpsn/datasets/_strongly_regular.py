@@ -163,4 +163,3 @@ SR_FAMILIES: dict[Parameters, Family] = {
     (36, 14, 4, 6): Family(180, "f47de3ca58e807e9edbd13002ce3e71ed3ab813aa1517f8babde7dd0ab075854"),
     (40, 12, 2, 4): Family(28, "b899979459e6304bfff848d112d0ac8d738c837e5e21dc6e9d310a386aee8be6"),
 }
-"""Size and origin of each family that :func:`strongly_regular` returns, by its parameters."""

@@ -27,7 +27,6 @@ SURFACE_TYPES = (
     *("S^2", "T^2", "#^2 T^2", "#^3 T^2", "RP^2", "Klein bottle"),
     *(f"#^{genus} RP^2" for genus in range(3, 8)),
 )
-"""Names of the homeomorphism types that :func:`surfaces` numbers."""
 
 
 def surfaces(data: str | os.PathLike[str] | None = None) -> ComplexDataset[SimplicialComplex]:

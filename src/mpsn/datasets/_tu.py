@@ -257,4 +257,3 @@ TU_SETS = {
     "REDDIT-BINARY": TUSet("constant", 2000, 2, (24.8, 11), "7cc9696b23c67deebaf95373f64b720b"),
     "REDDIT-MULTI-5K": TUSet("constant", 4999, 5, (21.8, 11)),
 }
-"""The six sets of the paper, by name."""
