@@ -1,4 +1,4 @@
-"""Ring lifting against all subsets of vertices, on both code paths."""
+"""Ring lifting against all subsets of vertices."""
 
 from itertools import combinations
 
@@ -13,7 +13,6 @@ from torch_geometric.data import Data
 from mpsn import CellComplex, clique_complex, collate, ring_complex, ring_complexes
 from mpsn.errors import GraphError, TooLargeError
 from mpsn.lifting import ring
-from mpsn.lifting._shared import Budget
 from mpsn.testing import graphs
 
 
@@ -77,26 +76,6 @@ def test_the_numbering_of_the_vertices_does_not_matter(graph, random):
     assert mapped == sorted(map(sorted, walks_of(other)))
 
 
-@pytest.fixture
-def torch_path(monkeypatch):
-    """Run the code path of GPUs on the CPU, in chunks of the given number of candidates."""
-
-    def use(room):
-        monkeypatch.setattr(ring, "_find", ring._find_torch)
-        monkeypatch.setattr(Budget, "room", lambda *_: room)
-
-    return use
-
-
-@pytest.mark.parametrize("room", [1, 50, 1 << 20])
-@pytest.mark.parametrize("seed", range(4))
-def test_both_paths_agree_bit_for_bit(torch_path, room, seed):
-    items = [nx.gnp_random_graph(n, 0.25, seed=seed) for n in (14, 1, 2, 10)]
-    expected = ring_complexes(items, 9, None)
-    torch_path(room)
-    assert ring_complexes(items, 9, None) == expected
-
-
 def test_small_buffers_grow(monkeypatch):
     graph = nx.gnp_random_graph(20, 0.3, seed=1)
     expected = ring_complex(graph, 8)
@@ -145,10 +124,7 @@ def test_bad_dimensions():
         ring_complexes([nx.path_graph(2)], 6, -1)
 
 
-@pytest.mark.parametrize("path", ["numba", "torch"])
-def test_too_large_is_refused(torch_path, path):
-    if path == "torch":
-        torch_path(1000)
+def test_too_large_is_refused():
     graph = nx.complete_bipartite_graph(30, 30)  # 189 225 squares
     with pytest.raises(TooLargeError, match="smaller max_ring, max_dim=1, or raise max_bytes"):
         ring_complex(graph, 4, max_bytes=1_000_000)

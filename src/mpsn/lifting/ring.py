@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as nnf
 
-from mpsn._rows.rows import Rows, ends
+from mpsn._rows.rows import ends
 from mpsn.complexes import CellComplex, ComplexDataset, Incidence
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import CleanGraphs, clean_graphs, complex_of
-from mpsn.lifting import _rings_cpu as rings_cpu
-from mpsn.lifting import _rings_torch as rings_torch
-from mpsn.lifting._joins import Neighbors, listed
+from mpsn.lifting import _rings
+from mpsn.lifting._joins import Neighbors
 from mpsn.lifting._shared import (
     CHUNK,
     Budget,
@@ -94,7 +92,7 @@ def ring_complexes(
     incidences = as_incidences(cliques(clean, int(min(top, 1)), budget), n)
     if incidences and top > 1:
         longest = max(3, min(max_ring, max(graph.num_nodes for graph in clean.graphs)))
-        rings = (_find if clean.edges.is_cpu else _find_torch)(clean, longest, budget)
+        rings = _find(clean, longest, budget)
         incidences.append(rings)
         if top > 2:
             incidences += _cliques_on(rings, clean, max_dim, budget.from_vertices())
@@ -115,12 +113,14 @@ def _cliques_on(
 
 
 def _find(clean: CleanGraphs, longest: int, budget: Budget) -> Incidence:
-    n, around = clean.num_nodes, Neighbors(clean.edges, clean.num_nodes)
+    """Return the rings, found on the CPU also for a graph on a GPU."""
+    n, device = clean.num_nodes, clean.edges.device
+    around = Neighbors(clean.edges.cpu(), n)
     ptr, neighbor = around.vertex.offsets.numpy(), around.vertex.item.numpy()
     graph = ptr, neighbor, around.edge.numpy()
     degree = np.empty(n, np.int32)
     small, large = np.zeros((2, n), np.int32), np.empty((2, n), np.int64)
-    rings_cpu.prune(ptr, neighbor, degree, large[0])
+    _rings.prune(ptr, neighbor, degree, large[0])
     size = min(CHUNK, 64 * len(clean.edges))
     out: list[Any] = [np.empty(size, kind) for kind in (np.int64, np.int8, np.int64)]
     rings = entries = 0
@@ -128,9 +128,7 @@ def _find(clean: CleanGraphs, longest: int, budget: Budget) -> Incidence:
         root, stop = start, min(n, start + ROOTS)
         while root < stop:
             free = (out[0][entries:], out[1][entries:], out[2][rings:])
-            root, m, nnz = rings_cpu.search(
-                *graph, root, stop, longest, degree, small, large, *free
-            )
+            root, m, nnz = _rings.search(*graph, root, stop, longest, degree, small, large, *free)
             rings, entries = rings + m, entries + nnz
             if root < stop:  # the rings of that vertex do not fit
                 size = min(2 * size, max(0, budget.limit - budget.used) // 9 + 1)
@@ -140,18 +138,6 @@ def _find(clean: CleanGraphs, longest: int, budget: Budget) -> Incidence:
     need = 9 * entries + 8 * rings
     budget.check(rings, need, REMEDY)
     budget.spend(rings, need)
-    face, sign, length = map(torch.from_numpy, (out[0][:entries], out[1][:entries], out[2][:rings]))
+    parts = out[0][:entries], out[1][:entries], out[2][:rings]
+    face, sign, length = (torch.from_numpy(part).to(device) for part in parts)
     return Incidence.unchecked(face, len(clean.edges), None, ends(length), sign)
-
-
-def _find_torch(clean: CleanGraphs, longest: int, budget: Budget) -> Incidence:
-    n, around = clean.num_nodes, Neighbors(clean.edges, clean.num_nodes)
-    chunks = rings_torch.search(around, clean.edges, longest, budget)
-    walks = listed(chunks, budget, lambda width: 9 * width + 8, REMEDY)
-    width = max((rows.shape[1] for rows in walks), default=3)
-    padded = [nnf.pad(rows, (0, width - rows.shape[1]), value=-1) for rows in walks]
-    table = torch.unique(torch.cat([clean.edges.new_zeros(0, width), *padded]), dim=0)
-    inside = table >= 0
-    rings = around.polygons(Rows(table[inside], n, ptr=ends(inside.sum(dim=1))))
-    budget.spend(len(rings), 9 * len(rings.face) + 8 * len(rings))
-    return rings

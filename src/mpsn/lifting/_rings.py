@@ -1,4 +1,4 @@
-"""Find the chordless cycles of graphs, on the CPU."""
+"""Find the chordless cycles of graphs."""
 
 import numpy as np
 from numpy.typing import NDArray
