@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from mpsn import CellComplex, clique_complex, collate, ring_complex, ring_complexes
+from mpsn import CellComplex, clique_complex, collate, lift_features, ring_complex, ring_complexes
 from mpsn.errors import GraphError, TooLargeError
 from mpsn.lifting import ring
 from mpsn.testing import graphs
@@ -108,7 +108,7 @@ def test_data_of_the_graph_is_kept():
     assert torch.equal(K.x[1], attr[[0, 3, 1, 2]])  # edges 01, 03, 12, 23
     assert K.y.tolist() == [2]
     assert ring_complex(nx.cycle_graph("abcd"), 4).vertex_labels == ("a", "b", "c", "d")
-    lifted = ring_complex(Data(x=x, edge_index=ends), 6, 3, features="mean")
+    lifted = lift_features(ring_complex(Data(x=x, edge_index=ends), 6, 3), "mean", 3)
     torch.testing.assert_close(lifted.x[2], x.mean(0, keepdim=True))
     assert lifted.x[3].shape == (0, 2)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Literal, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import torch
@@ -11,13 +11,9 @@ from torch import Tensor
 from tqdm import tqdm
 
 from mpsn._rows.memory import SMALL, available_memory, check_room
-from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError
-from mpsn.lifting.features import lift_features
 
-Features = Literal["sum", "mean"] | None
 Device = torch.device | str | None
-C = TypeVar("C", bound=Complex)
 T = TypeVar("T")
 DELAY = 3.0  # seconds before a progress bar appears
 CHUNK = 1 << 20  # cliques to extend at a time; least number of candidates to work on at once
@@ -31,12 +27,6 @@ def check_size(value: object, what: str, least: int, none: str | None = None) ->
         return
     also = f", or None for {none}" if none else ""
     raise GraphError(f"Expected {what} as an integer >= {least}{also}, got {value!r:.40}.")
-
-
-def with_features(K: C, features: Features, max_dim: int | None) -> C:
-    """Fill missing features up to the dimension that was asked for."""
-    top = max(K.dim, 0) if max_dim is None else max_dim
-    return K if features is None else lift_features(K, features, top)
 
 
 class Budget:

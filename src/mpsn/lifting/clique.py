@@ -15,10 +15,8 @@ from mpsn.lifting._shared import (
     CHUNK,
     Budget,
     Device,
-    Features,
     check_size,
     track,
-    with_features,
 )
 
 
@@ -26,7 +24,6 @@ def clique_complex(
     graph: object,
     max_dim: int | None = 2,
     *,
-    features: Features = None,
     device: Device = None,
     max_bytes: int | None = None,
 ) -> SimplicialComplex:
@@ -43,7 +40,6 @@ def clique_complex(
             Self-loops are dropped, edges are undirected, repeated edges count once (with the
             edge_attr listed first; a warning says if others differ), isolated vertices are kept.
         max_dim: Largest dimension of a simplex; None for all cliques.
-        features: How to compute missing features of simplices from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
         max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
@@ -51,17 +47,13 @@ def clique_complex(
         >>> mpsn.clique_complex(nx.complete_graph(4), max_dim=None)
         SimplicialComplex(dim=3, counts=(4, 6, 4, 1))
     """
-    lifted = clique_complexes(
-        [graph], max_dim, features=features, device=device, max_bytes=max_bytes
-    )
-    return lifted.union
+    return clique_complexes([graph], max_dim, device=device, max_bytes=max_bytes).union
 
 
 def clique_complexes(
     graphs: Sequence[object],
     max_dim: int | None = 2,
     *,
-    features: Features = None,
     device: Device = None,
     max_bytes: int | None = None,
 ) -> ComplexDataset:
@@ -78,8 +70,7 @@ def clique_complexes(
     clean = clean_graphs(graphs, device)
     budget = Budget(max_bytes, clean.edges.device, [clean.num_nodes])
     incidences = as_incidences(cliques(clean, max_dim, budget), clean.num_nodes)
-    union = complex_of(SimplicialComplex, clean, incidences)
-    return ComplexDataset(with_features(union, features, max_dim))
+    return ComplexDataset(complex_of(SimplicialComplex, clean, incidences))
 
 
 def cliques(

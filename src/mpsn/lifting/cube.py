@@ -11,14 +11,13 @@ from mpsn.complexes import ComplexDataset, CubicalComplex, Incidence
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import clean_graphs, complex_of
 from mpsn.lifting._joins import Neighbors, grow, listed
-from mpsn.lifting._shared import Budget, Device, Features, check_size, with_features
+from mpsn.lifting._shared import Budget, Device, check_size
 
 
 def cube_complex(
     graph: object,
     max_dim: int | None = 2,
     *,
-    features: Features = None,
     device: Device = None,
     max_bytes: int | None = None,
 ) -> CubicalComplex:
@@ -36,7 +35,6 @@ def cube_complex(
     Args:
         graph: A graph of any kind that :func:`mpsn.clique_complex` accepts.
         max_dim: Largest dimension of a cube; None for all cubes. Defaults to 2.
-        features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
         max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
@@ -44,15 +42,13 @@ def cube_complex(
         >>> mpsn.cube_complex(nx.hypercube_graph(5), max_dim=None)
         CubicalComplex(dim=5, counts=(32, 80, 80, 40, 10, 1))
     """
-    lifted = cube_complexes([graph], max_dim, features=features, device=device, max_bytes=max_bytes)
-    return lifted.union
+    return cube_complexes([graph], max_dim, device=device, max_bytes=max_bytes).union
 
 
 def cube_complexes(
     graphs: Sequence[object],
     max_dim: int | None = 2,
     *,
-    features: Features = None,
     device: Device = None,
     max_bytes: int | None = None,
 ) -> ComplexDataset[CubicalComplex]:
@@ -76,8 +72,7 @@ def cube_complexes(
         cubes.append(_extend(cubes[-1], around, budget))
     incidences = as_incidences([rows.flip(1) for rows in cubes[:1]], n)
     incidences += [_incidence(rows, below, n) for below, rows in pairwise(cubes)]
-    union = complex_of(CubicalComplex, clean, incidences)
-    return ComplexDataset(with_features(union, features, max_dim))
+    return ComplexDataset(complex_of(CubicalComplex, clean, incidences))
 
 
 def _extend(cubes: Tensor, around: Neighbors, budget: Budget) -> Tensor:

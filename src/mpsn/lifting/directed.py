@@ -3,7 +3,7 @@
 from mpsn.complexes import CellComplex, Incidence
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import clean_graphs, complex_of
-from mpsn.lifting._shared import Budget, Device, Features, check_size, with_features
+from mpsn.lifting._shared import Budget, Device, check_size
 from mpsn.lifting.clique import cliques
 
 
@@ -11,7 +11,6 @@ def directed_flag_complex(
     graph: object,
     max_dim: int | None = 2,
     *,
-    features: Features = None,
     device: Device = None,
     max_bytes: int | None = None,
 ) -> CellComplex:
@@ -27,7 +26,6 @@ def directed_flag_complex(
         graph: A graph of any kind that :func:`mpsn.clique_complex` accepts; its edges run from the
             first to the second vertex, those of undirected networkx graphs in both directions.
         max_dim: Largest dimension of a simplex; None for all.
-        features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
         max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
@@ -42,4 +40,4 @@ def directed_flag_complex(
     incidences = as_incidences(cliques(clean, max_dim, budget, ordered=True), clean.num_nodes)
     for k, B in enumerate(incidences[1:], start=1):
         incidences[k] = Incidence.unchecked(B.face, B.count, None, B.offsets, B.signs)
-    return with_features(complex_of(CellComplex, clean, incidences), features, max_dim)
+    return complex_of(CellComplex, clean, incidences)

@@ -14,7 +14,7 @@ from mpsn.complexes.complex import as_incidences
 from mpsn.convert import clean_graphs, complex_of
 from mpsn.errors import GraphError
 from mpsn.lifting._joins import Neighbors, grow, listed
-from mpsn.lifting._shared import Budget, Device, Features, with_features
+from mpsn.lifting._shared import Budget, Device
 
 LARGEST = 8  # vertices of a pattern
 
@@ -24,7 +24,6 @@ def motif_complex(
     patterns: "Sequence[nx.Graph[int] | int]",
     *,
     induced: bool = False,
-    features: Features = None,
     device: Device = None,
     max_bytes: int | None = None,
 ) -> CellComplex:
@@ -43,7 +42,6 @@ def motif_complex(
         patterns: Graphs of 3 to 8 vertices with a cycle through all of them; a number stands for
             the cycle of that length.
         induced: Whether an occurrence may have no other edges than the pattern.
-        features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
         max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
@@ -71,7 +69,7 @@ def motif_complex(
     sizes = torch.cat([rows.new_full((len(rows),), rows.shape[1]) for rows in cycles])
     walks = Rows(torch.cat([rows.reshape(-1) for rows in cycles]), n, ptr=ends(sizes))
     incidences = [*as_incidences([clean.edges.flip(1)], n), around.polygons(walks)]
-    return with_features(complex_of(CellComplex, clean, incidences), features, 2)
+    return complex_of(CellComplex, clean, incidences)
 
 
 Shape = tuple[int, frozenset[tuple[int, int]]]

@@ -17,10 +17,8 @@ from mpsn.lifting._shared import (
     CHUNK,
     Budget,
     Device,
-    Features,
     check_size,
     track,
-    with_features,
 )
 from mpsn.lifting.clique import cliques
 
@@ -33,7 +31,6 @@ def ring_complex(
     max_ring: int = 6,
     max_dim: int | None = 2,
     *,
-    features: Features = None,
     device: Device = None,
     max_bytes: int | None = None,
 ) -> CellComplex:
@@ -51,7 +48,6 @@ def ring_complex(
         graph: A graph of any kind that :func:`mpsn.clique_complex` accepts.
         max_ring: Largest number of vertices of a ring, at least 3. Defaults to 6.
         max_dim: Largest dimension of a cell; None for all cliques. Defaults to 2.
-        features: How to compute missing features of cells from those of their vertices.
         device: Device of the complex. Defaults to that of the graph.
         max_bytes: Largest size of the complex. Defaults to half of the free memory.
 
@@ -61,10 +57,7 @@ def ring_complex(
         >>> mpsn.ring_complex(nx.complete_graph(4), max_ring=6, max_dim=3)  # no longer rings
         CellComplex(dim=3, counts=(4, 6, 4, 1))
     """
-    lifted = ring_complexes(
-        [graph], max_ring, max_dim, features=features, device=device, max_bytes=max_bytes
-    )
-    return lifted.union
+    return ring_complexes([graph], max_ring, max_dim, device=device, max_bytes=max_bytes).union
 
 
 def ring_complexes(
@@ -72,7 +65,6 @@ def ring_complexes(
     max_ring: int = 6,
     max_dim: int | None = 2,
     *,
-    features: Features = None,
     device: Device = None,
     max_bytes: int | None = None,
 ) -> ComplexDataset[CellComplex]:
@@ -96,8 +88,7 @@ def ring_complexes(
         incidences.append(rings)
         if top > 2:
             incidences += _cliques_on(rings, clean, max_dim, budget.from_vertices())
-    union = complex_of(CellComplex, clean, incidences)
-    return ComplexDataset(with_features(union, features, max_dim))
+    return ComplexDataset(complex_of(CellComplex, clean, incidences))
 
 
 def _cliques_on(
