@@ -95,17 +95,7 @@ def _record_bombs():
 
 
 def _grow(key):
-    def edit(values):
-        def walk(found):
-            for name, inner in list(found.items()):
-                if isinstance(inner, dict):
-                    walk(inner)
-                elif key in name and type(inner) is int:
-                    found[name] = 10**9
-
-        walk(values["config"])
-
-    return edit
+    return lambda values: values["settings"].update({key: 10**9})
 
 
 def _download_bombs():

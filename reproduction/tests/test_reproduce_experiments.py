@@ -114,7 +114,9 @@ def test_killed_runs_end_as_an_undisturbed_one(tmp_path):
         found = {}
         for path in out.rglob("*.json"):
             values = json.loads(path.read_text())
-            found[str(path.relative_to(out))] = {k: values[k] for k in ("config", "runs", "seeds")}
+            found[str(path.relative_to(out))] = {
+                k: values[k] for k in ("settings", "runs", "seeds")
+            }
         return found
 
     began = time.perf_counter()

@@ -200,10 +200,10 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     model = SimplicialClassifier(**{**QUICK, "epochs": 1000, "patience": 1000})
     with monkeypatch.context() as patch:
         stop_after(patch, 4, _thread.interrupt_main)
-        with pytest.warns(TrainingInterrupted, match="the best of . epochs is kept"):
+        with pytest.warns(TrainingInterrupted, match="the best of [0-9]+ epochs is kept"):
             model.fit(GRAPHS, NAMES)
     assert len(model.histories_) == 1  # the second network had not begun
-    assert 4 <= len(model.histories_[0].train) < 100
+    assert 4 <= len(model.histories_[0].train) < 1000
     assert model.predict(GRAPHS[:2]).shape == (2,)
 
 

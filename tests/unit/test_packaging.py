@@ -104,7 +104,7 @@ def test_the_wheel_holds_the_library_alone(archives):
     modules = {name for name in names if not name.parts[0].endswith(".dist-info")}
     source = ROOT / "src"
     files = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
-    assert modules == {PurePosixPath(p) for p in files if p.suffix != ".pyc"}
+    assert modules == {PurePosixPath(p) for p in files if "__pycache__" not in p.parts}
     assert {name.parts[0] for name in modules} == {"mpsn"}
     assert {name.suffix for name in modules} <= {".py", ".html", ".typed"}
 
