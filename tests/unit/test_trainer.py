@@ -213,6 +213,17 @@ def test_networks_are_trained_as_alone() -> None:
     assert not torch.equal(both.splits[0]["val"], both.splits[1]["val"])
 
 
+def test_each_network_may_have_a_seed() -> None:
+    data, y, how = data_of(), labels(), {"epochs": 2, "batch_size": 8}
+    listed = Trainer([sin, sin], seed=[7, 4], **how).fit(data, y, 0.2)
+    alone = Trainer(sin, seed=4, **how).fit(data, y, 0.2)
+    assert same(listed.networks[1], alone.networks[0], rtol=0, atol=0)
+    assert listed.histories[1] == alone.histories[0]
+    assert torch.equal(listed.splits[1]["val"], alone.splits[0]["val"])
+    with pytest.raises(MPSNError, match="a seed, or one for each of 2 networks, got 3"):
+        Trainer([sin, sin], seed=[1, 2, 3]).fit(data, y)
+
+
 def test_threads_do_not_matter() -> None:
     data, y, before = data_of(), labels(), torch.get_num_threads()
     found = []
@@ -374,6 +385,16 @@ def test_metrics_are_scikit_learns() -> None:
     assert METRICS["rmse"](numbers, target) == pytest.approx(
         metrics.root_mean_squared_error(target, out)
     )
+
+
+def test_training_is_measured_on_the_outputs_of_its_steps() -> None:
+    """Without a change of the weights and without norms, they are those of the network."""
+    data, y, split = data_of(), labels(), {"train": torch.arange(0, 40, 2)}
+    trainer = Trainer(lambda seed: sin(norm=False), lr=1e-12, epochs=2, metrics=["accuracy", "auc"])
+    curves = trainer.fit(data, y, split).histories[0].curves
+    rows = trainer.outputs(data)[0][::2]
+    for name in ("accuracy", "auc"):
+        assert curves[f"train_{name}"] == (METRICS[name](rows, y[::2]),) * 2
 
 
 def test_splits_of_scikit_learn_are_one_for_each_network() -> None:

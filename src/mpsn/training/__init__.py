@@ -5,18 +5,24 @@ from mpsn.training._launch import joined
 from mpsn.training._losses import METRICS, loss_of
 from mpsn.training._run import History, Run
 from mpsn.training._schedules import StepDecay
+from mpsn.training._selection import Selected, best_epoch, select
 from mpsn.training._settings import TrainerSettings
+from mpsn.training._splits import hold_out
 from mpsn.training.trainer import Trainer
 
 __all__ = [
     "METRICS",
     "History",
     "Run",
+    "Selected",
     "StepDecay",
     "Trainer",
     "TrainerSettings",
+    "best_epoch",
     "captured",
     "forward_padded",
+    "hold_out",
     "joined",
     "loss_of",
+    "select",
 ]

@@ -73,6 +73,7 @@ class Run:
 
     Args:
         number: Which of the networks that are trained together it is.
+        seed: Of the order of the samples, and of dropout.
         network: The network, on the device.
         samples: What it is trained on.
         y: Targets on the device, (N,) or (N, T).
@@ -85,6 +86,7 @@ class Run:
     def __init__(
         self,
         number: int,
+        seed: int,
         network: torch.nn.Module,
         samples: Samples,
         y: Tensor,
@@ -93,10 +95,11 @@ class Run:
         loss: Loss,
         device: torch.device,
     ) -> None:
-        self.number, self.network, self.samples, self.y = number, network, samples, y
+        self.number, self.seed = number, seed
+        self.network, self.samples, self.y = network, samples, y
         self.parts, self.settings, self.loss, self.device = parts, settings, loss, device
         self.epoch, self.curves, self.done = 0, dict[str, list[float]](), False
-        self.generator = torch.Generator().manual_seed(settings.seed + number)
+        self.generator = torch.Generator().manual_seed(seed)
         self.best, self.least = 0, math.inf
         self.weights: dict[str, Tensor] | None = None
         self._stopped = False
@@ -106,7 +109,7 @@ class Run:
         settings, cuda = self.settings, self.device.type == "cuda"
         fixed = isinstance(self.samples, Wholes) and self.samples.fixed
         self.capturing = can_capture(self.device) and settings.capture and fixed
-        self.lane = Lane(self.device, settings.seed + self.number)
+        self.lane = Lane(self.device, self.seed)
         self.evaluated = copy.deepcopy(self.network) if settings.average else self.network
         self.module = self.network
         if world_size() > 1:
@@ -124,6 +127,7 @@ class Run:
         self.norms = [m for m in self.evaluated.modules() if isinstance(m, _BatchNorm)]
         self.held = [name for name in self.parts if name != "train" and len(self.parts[name])]
         self.rows: dict[str, Tensor] = {}
+        self.seen: list[tuple[Tensor, Tensor]] = []
         train = self.parts["train"]
         self.size = min(settings.batch_size, max(1, len(train)))
         self._shapes: dict[int, list[tuple[int, ...]]] = {}
@@ -189,6 +193,7 @@ class Run:
             else:
                 group["lr"] = rate
         self.total.zero_()
+        self.seen = []
         self.module.train()
         for part in self.samples.steps(self.parts["train"], self.size, self.generator):
             yield from self._batches([part])
@@ -197,9 +202,12 @@ class Run:
 
     def step(self, batch: Batch) -> None:
         """Take a step."""
-        self._step(*batch)
+        index, rows = self._step(*batch)
+        if self.settings.metrics:
+            self.seen.append((index.clone(), rows.clone()))
 
-    def _take(self, index: Tensor, shape: tuple[int, ...] | None) -> None:
+    def _take(self, index: Tensor, shape: tuple[int, ...] | None) -> tuple[Tensor, Tensor]:
+        """Take a step; return the positions that this process computes, and outputs for them."""
         share, part = 1.0, index
         if world_size() > 1:
             part = index[balance(self.samples.sizes[index], world_size()) == rank()]
@@ -223,6 +231,7 @@ class Run:
             numbers = [pair for pair in pairs if pair[0].is_floating_point()]
             old, new = ([pair[i] for pair in numbers] for i in (0, 1))
             torch._foreach_lerp_(old, new, 1 - self.settings.average)
+        return part, outputs.detach()
 
     def _compute(
         self, network: torch.nn.Module, index: Tensor, shape: tuple[int, ...] | None
@@ -277,7 +286,7 @@ class Run:
         for norm in self.norms:
             norm.reset_running_stats()
             norm.momentum = None  # the mean over all batches
-        generator = torch.Generator().manual_seed(self.settings.seed + self.number)
+        generator = torch.Generator().manual_seed(self.seed)
         steps = list(self.samples.steps(self.parts["train"], self.size, generator))[:OBSERVED]
         for batch in self._batches(steps):
             self._observe(*batch)
@@ -287,10 +296,14 @@ class Run:
     def finish(self) -> None:
         """End an epoch: note losses and metrics, keep the best weights."""
         values = {"loss": float(all_sum(self.total)) / max(1, len(self.parts["train"]))}
+        metrics = self.settings.metric_functions()
+        if metrics:
+            self.rows = {"train": self._trained(), **self.rows}
         for name, rows in self.rows.items():
             y = self.y[self.parts[name].to(self.device)]
-            values[f"{name}_loss"] = float(self.loss(rows, y))
-            for word, metric in self.settings.metric_functions().items():
+            if name != "train":
+                values[f"{name}_loss"] = float(self.loss(rows, y))
+            for word, metric in metrics.items():
                 values[f"{name}_{word}"] = float(metric(rows, y))
         self.rows = {}
         values = agree(lambda: values)  # on machines that round differently
@@ -302,6 +315,13 @@ class Run:
         for name, value in values.items():
             self.curves.setdefault(name, []).append(value)
         self._conclude(values.get("val_loss"))
+
+    def _trained(self) -> Tensor:
+        """Return the outputs of the epoch's steps for the training part."""
+        index, rows = (torch.cat(part) for part in zip(*self.seen, strict=True))
+        every = rows.new_zeros(len(self.y), *rows.shape[1:])
+        every.index_copy_(0, index.to(rows.device), rows)
+        return all_sum(every)[self.parts["train"].to(rows.device)]
 
     def _conclude(self, valid: float | None) -> None:
         settings, epoch = self.settings, self.epoch

@@ -30,7 +30,7 @@ def best_epoch(curve: Curve, *, highest: bool = True) -> int:
         highest: Whether the best value is the highest. Defaults to True.
 
     Example:
-        >>> from mpsn.training._selection import best_epoch
+        >>> from mpsn.training import best_epoch
         >>> best_epoch([float("nan"), 0.5, 0.7, 0.7])
         2
     """
@@ -51,7 +51,7 @@ def select(validation: Curve, test: Curve, *, highest: bool = True) -> Selected:
         highest: Whether high values are good. Defaults to True.
 
     Example:
-        >>> from mpsn.training._selection import select
+        >>> from mpsn.training import select
         >>> select([0.5, 0.7, 0.7], [0.9, 0.4, 0.6])
         Selected(epoch=1, validation=0.7, test=0.4)
     """

@@ -38,7 +38,7 @@ class TrainerSettings:
     batch_size: int = 128
     precision: Precision = "float32"
     device: str = "auto"
-    seed: int = 0
+    seed: int | Sequence[int] = 0
     class_weight: Sequence[Any] | None = None
     metrics: Sequence[str] | Mapping[str, Metric] = ()
     callbacks: Sequence[Callback] = field(default=(), repr=False)
@@ -48,8 +48,10 @@ class TrainerSettings:
     progress: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch_size", 1), ("warmup", 0), ("seed", 0)):
+        for name, least in (("epochs", 1), ("batch_size", 1), ("warmup", 0)):
             _check_whole(name, getattr(self, name), least)
+        for seed in self.seed if isinstance(self.seed, Sequence) else [self.seed]:
+            _check_whole("seed", seed, 0)
         if self.patience is not None:
             _check_whole("patience", self.patience, 1)
         if self.cells is not None:
@@ -69,6 +71,16 @@ class TrainerSettings:
     def asdict(self) -> dict[str, Any]:
         """Return the settings by name."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def seeds(self, networks: int) -> list[int]:
+        """Return the seed of each network."""
+        if not isinstance(self.seed, Sequence):
+            return [self.seed + i for i in range(networks)]
+        if len(self.seed) != networks:
+            raise MPSNError(
+                f"Expected a seed, or one for each of {networks} networks, got {len(self.seed)}."
+            )
+        return list(self.seed)
 
     def metric_functions(self) -> Mapping[str, Metric]:
         """Return the metrics by name."""

@@ -1,7 +1,7 @@
 """Samples to train on, and samples held out."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,8 +16,18 @@ from mpsn.training._losses import known
 def hold_out(y: Tensor, fraction: float, seed: int) -> tuple[Tensor, Tensor]:
     """Return the positions of samples that stay, and of a random part held out, both ascending.
 
-    Each of the classes ``y``, (n,), is held out in proportion. Of every class with at least two
-    samples, at least one stays and at least one is held out.
+    Each class is held out in proportion. Of every class with at least two samples, at least one
+    stays and at least one is held out.
+
+    Args:
+        y: Classes of the samples, (n,).
+        fraction: Share to hold out.
+        seed: Of the choice.
+
+    Example:
+        >>> from mpsn.training import hold_out
+        >>> hold_out(torch.tensor([0, 0, 0, 1, 1, 1]), 0.3, seed=0)
+        (tensor([0, 1, 3, 4]), tensor([2, 5]))
     """
     n = len(y)
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
@@ -38,7 +48,7 @@ def hold_out(y: Tensor, fraction: float, seed: int) -> tuple[Tensor, Tensor]:
 Split = dict[str, Tensor]  # positions by the name of the part: train, val, test
 
 
-def splits_of(split: Any, y: Tensor, networks: int, seed: int) -> list[Split]:
+def splits_of(split: Any, y: Tensor, seeds: Sequence[int]) -> list[Split]:
     """Return the parts for each network.
 
     Args:
@@ -48,20 +58,20 @@ def splits_of(split: Any, y: Tensor, networks: int, seed: int) -> list[Split]:
             or a list of pairs or dictionaries, one for each network.
         y: Targets, (N,) or (N, T); samples without any that is known belong to no part of a
             fraction.
-        networks: Number of networks.
-        seed: Of the samples held out.
+        seeds: Of the samples held out, one for each network.
 
     Example:
         >>> from mpsn.training._splits import splits_of
-        >>> splits_of(([0, 2], [1]), torch.zeros(3), networks=1, seed=0)
+        >>> splits_of(([0, 2], [1]), torch.zeros(3), seeds=[0])
         [{'train': tensor([0, 2]), 'val': tensor([1])}]
     """
+    networks = len(seeds)
     if isinstance(split, float | int):
         if not 0 <= split < 1:
             raise MPSNError(f"Expected a split from 0 to below 1, got {split}.")
         usable = known(y).reshape(len(y), -1).any(dim=1).nonzero()[:, 0]
         classes = y[usable] if y.dim() == 1 and not y.is_floating_point() else usable * 0
-        held = [hold_out(classes, split, seed + i) for i in range(networks)]
+        held = [hold_out(classes, split, seed) for seed in seeds]
         return [{"train": usable[stay], "val": usable[val]} for stay, val in held]
     if hasattr(split, "split"):
         every = list(islice(split.split(np.zeros(len(y)), y.numpy()), networks))

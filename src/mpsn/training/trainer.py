@@ -71,11 +71,12 @@ class Trainer:
         precision: ``"float32"``; ``"bf16"``, autocast to bfloat16; or ``"tf32"``, matrix products
             of rounded factors on a GPU.
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        seed: Of weights, order and dropout; network i has ``seed + i``.
+        seed: Of weights, order and dropout; network i has ``seed + i``. Or a list of seeds, one for
+            each network. Defaults to 0.
         class_weight: Weights of the classes, (C,), or of 0 and 1 in each task, (T, 2).
-        metrics: Measured after each epoch in all parts but the training part: names among
-            ``"accuracy"``, ``"auc"``, ``"mae"``, ``"rmse"`` and ``"r2"``, or functions of outputs
-            and targets by name.
+        metrics: Measured after each epoch in all parts that are held out, and during it in the
+            training part: names among ``"accuracy"``, ``"auc"``, ``"mae"``, ``"rmse"`` and
+            ``"r2"``, or functions of outputs and targets by name.
         callbacks: Functions that are called after each epoch with the network's
             :class:`~mpsn.training.Run`; ``run.stop()`` ends its training. One that has a method
             ``start`` is also told when training begins.
@@ -102,7 +103,7 @@ class Trainer:
         >>> trainer.fit(data, long, split=0.2).predict(data).shape
         torch.Size([40, 2])
         >>> sorted(trainer.histories[0].curves)
-        ['val_accuracy', 'val_loss']
+        ['train_accuracy', 'val_accuracy', 'val_loss']
     """
 
     settings: ClassVar[type[TrainerSettings]] = TrainerSettings
@@ -164,13 +165,15 @@ class Trainer:
             raise MPSNError(
                 f"Expected a target y for each of {len(samples.sizes)} samples, got {len(targets)}."
             )
-        self.splits = splits_of(split, targets, len(self._given), how.seed)
+        seeds = how.seeds(len(self._given))
+        self.splits = splits_of(split, targets, seeds)
         runs = []
         loss = loss_of(how.loss, how.class_weight)
         for i, one in enumerate(self._given):
-            network = self._build(one, i, device)
+            network = self._build(one, seeds[i], device)
             where = targets.to(device)
-            runs.append(Run(i, network, samples, where, self.splits[i], how, loss, device))
+            run = Run(i, seeds[i], network, samples, where, self.splits[i], how, loss, device)
+            runs.append(run)
         checkpoints = None
         if resume is not None or world_size() > 1:
             unlike = {"callbacks", "progress", "device", "metrics", "loss", "schedule", "optimizer"}
@@ -187,11 +190,11 @@ class Trainer:
         self.histories = [run.history for run in runs]
         return self
 
-    def _build(self, one: Network, number: int, device: torch.device) -> torch.nn.Module:
+    def _build(self, one: Network, seed: int, device: torch.device) -> torch.nn.Module:
         network = one
         if not isinstance(one, torch.nn.Module):
-            with seeded(self.how.seed + number, device):
-                network = one(self.how.seed + number)
+            with seeded(seed, device):
+                network = one(seed)
         if not isinstance(network, torch.nn.Module):
             raise MPSNError(
                 f"Expected a network, or a function from a seed to one, got "
@@ -219,7 +222,7 @@ class Trainer:
             for group in groups:
                 if stop.is_set():
                     return
-                with seeded(self.how.seed + group[0].number, device):
+                with seeded(group[0].seed, device):
                     begun.extend(group)
                     self._train_group(group, checkpoints, stop)
 
@@ -351,7 +354,10 @@ class Trainer:
                 for one in state["histories"]
             ]
             given = self._given * (1 if len(self._given) > 1 else len(histories))
-            networks = [self._build(copy.deepcopy(one), i, device) for i, one in enumerate(given)]
+            networks = [
+                self._build(copy.deepcopy(one), seed, device)
+                for one, seed in zip(given, self.how.seeds(len(given)), strict=True)
+            ]
             for i, network in enumerate(networks):
                 weights = {
                     name.partition(".")[2]: tensor

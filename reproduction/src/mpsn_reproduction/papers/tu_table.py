@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpsn.datasets import TU_SETS
-from mpsn.training._selection import best_epoch
+from mpsn.training import best_epoch
 from mpsn_reproduction.experiment import DataSets, Job, Measured, Record, Run, by_row
 from mpsn_reproduction.table import Cell, Table, difference, plus_minus
 from mpsn_reproduction.table import quoted as as_quoted
