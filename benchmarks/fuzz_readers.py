@@ -35,9 +35,8 @@ from mpsn.estimators import (
     SimplicialRegressor,
     load,
 )
-from mpsn.training import _config
+from mpsn_reproduction import settings
 from mpsn_reproduction.papers.tu import TUConfig
-from mpsn_reproduction.rows import rows
 from mpsn_reproduction.search import Grid
 
 Files = dict[str, bytes]
@@ -262,8 +261,8 @@ def read_labels(path):
 
 
 def read_grid(path):
-    base = rows("tu", TUConfig, ["nci1-sin"])["nci1-sin"]
-    return list(_config.load(Grid, path).points(base))
+    base = settings.rows("tu", TUConfig, ["nci1-sin"])["nci1-sin"]
+    return list(settings.load(Grid, path).points(base))
 
 
 def _records():

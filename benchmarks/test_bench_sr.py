@@ -14,7 +14,7 @@ from test_bench_complexes import gnp, gudhi_arrays
 from mpsn.datasets import SR_FAMILIES
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers import sr
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import rows
 
 CONFIG = rows("sr", sr.SRConfig, ["sin"])["sin"]
 SEEDS = tuple(range(10))

@@ -22,7 +22,6 @@ from mpsn.estimators._on_disk import OnDisk
 from mpsn.estimators._progress import Progress
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import CIN, SIN, Hierarchical
-from mpsn.training._config import Network
 from mpsn.training._distributed import Parallel, sum_gradients
 from mpsn.training._launch import joined
 from mpsn.training._processes import rank, world_size
@@ -30,6 +29,7 @@ from mpsn_reproduction.engines import graph_training, tu_training
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers.graph_data import GraphData
 from mpsn_reproduction.papers.graph_level import GraphLevelConfig, work
+from mpsn_reproduction.settings import Network
 from processes import FORK
 
 # 25 are for training: the last batch of eight is of one graph, fewer than there are processes.

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import protocol_data as made
 from mpsn.nn import models
-from mpsn.training._config import Network
 from mpsn_reproduction.engines import flow_training, graph_training
 from mpsn_reproduction.engines.tu_training import Settings
 from mpsn_reproduction.experiment import Experiment, Job
@@ -30,6 +29,7 @@ from mpsn_reproduction.papers.map_flow import MapFlowNet
 from mpsn_reproduction.papers.next_models import OrientedConfig, SCoNeConfig
 from mpsn_reproduction.papers.tu import Baseline, TUConfig
 from mpsn_reproduction.papers.tu_kernels import KernelConfig
+from mpsn_reproduction.settings import Network
 
 HALVED = [0.5, 0.5, 0.25, 0.25, 0.125]  # from 0.5, every second epoch
 TENTHS = [0.1, 0.1, 0.05, 0.05, 0.025]

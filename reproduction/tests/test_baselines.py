@@ -6,9 +6,9 @@ import torch
 
 import mpsn
 from mpsn.nn.models import GIN
-from mpsn.training._config import Network
 from mpsn_reproduction.baselines import BASELINES, make_baseline
 from mpsn_reproduction.baselines.dgcnn import KEPT
+from mpsn_reproduction.settings import Network
 
 GRAPHS = [nx.gnp_random_graph(n, 0.3, seed=n) for n in (1, 6, 9, KEPT + 10)]
 SIZES = {"in_channels": 3, "hidden": 4, "out_channels": 2, "layers": 2}

@@ -8,12 +8,11 @@ import torch
 
 from mpsn import MPSNError
 from mpsn.nn.models import CIN
-from mpsn.training._config import Network
 from mpsn_reproduction import reproduce
 from mpsn_reproduction.experiment import DataSets, Job, Record, Resources
 from mpsn_reproduction.papers import brec
 from mpsn_reproduction.papers.brec_table import CATEGORIES, figures, table
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import Network, rows
 
 CONFIGS = rows("brec", brec.BRECConfig)
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="set MPSN_DATA")

@@ -15,7 +15,7 @@ from mpsn_reproduction import reproduce
 from mpsn_reproduction.experiment import Resources
 from mpsn_reproduction.papers import closure
 from mpsn_reproduction.papers.closure_data import coauthor_split, features, scores, temporal_split
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import rows
 
 CONFIGS = rows("closure", closure.ClosureConfig)
 CPU = torch.device("cpu")

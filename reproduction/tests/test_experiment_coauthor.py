@@ -12,7 +12,7 @@ from mpsn_reproduction import reproduce
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers import coauthor
 from mpsn_reproduction.papers.coauthor_models import Known, bounds, by_bounds, largest_eigenvalue
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import rows
 
 CONFIGS = rows("coauthor", coauthor.CoauthorConfig)
 

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from mpsn.errors import FileError, MPSNError
-from mpsn.training import _config as configs
+from mpsn.training import from_plain
 from mpsn_reproduction import results as _reproduce
-from mpsn_reproduction.catalog import CATALOG
+from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.engine import run
 from mpsn_reproduction.experiment import DataSets, Resources
 from mpsn_reproduction.local import LocalEngine
 from mpsn_reproduction.results import draw
-from mpsn_reproduction.rows import find, rows
+from mpsn_reproduction.settings import load, plain, rows
 from mpsn_reproduction.store import Store, differing, words
 from mpsn_reproduction.table import Table
 from processes import start
@@ -226,9 +226,9 @@ def test_workers_end_with_their_parent(tmp_path, moment):
 def test_configs_are_typed_and_refuse_what_they_do_not_know(tmp_path):
     file = tmp_path / "row.toml"
     file.write_text("scale = 1\nsizes = [1, 2]\n[inner]\nwidth = 5\n")
-    loaded = configs.load(ToyConfig, file)
+    loaded = load(ToyConfig, file)
     assert loaded == ToyConfig(1.0, inner=Inner(5), sizes=(1, 2))
-    assert configs.build(ToyConfig, configs.plain(loaded), "JSON") == loaded
+    assert from_plain(ToyConfig, plain(loaded), "JSON") == loaded
     for text, said in [
         ("scale = 1\nspeed = 2", "Expected known settings in .*got speed.*settings are scale"),
         ("scale = 1\n[inner]\nheight = 2", "got height"),
@@ -240,7 +240,7 @@ def test_configs_are_typed_and_refuse_what_they_do_not_know(tmp_path):
     ]:
         file.write_text(text)
         with pytest.raises(MPSNError, match=said):
-            configs.load(ToyConfig, file)
+            load(ToyConfig, file)
 
 
 def test_records_name_what_differs_from_the_defaults(tmp_path):
@@ -268,7 +268,7 @@ def test_records_bring_every_config_back(name):
     experiment = find(name)
     for config in rows(name, experiment.config).values():
         for version in (config, config.quick()):
-            assert configs.build(experiment.config, differing(version), name) == version
+            assert from_plain(experiment.config, differing(version), name) == version
 
 
 @pytest.mark.parametrize("name", CATALOG)

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from mpsn.datasets import Folds, stratify
-from mpsn.errors import FileError
+from mpsn.errors import ConfigError, FileError
 from mpsn.nn.models import GIN, SIN
-from mpsn.training._config import ConfigError, Network
 from mpsn_reproduction.engines.tu_training import Settings, Trained
 from mpsn_reproduction.experiment import Job, Record, Resources, Run
 from mpsn_reproduction.papers import tu
@@ -24,7 +23,7 @@ from mpsn_reproduction.papers.fair import (
 )
 from mpsn_reproduction.papers.tu import TUConfig
 from mpsn_reproduction.results import reproduce
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import Network, rows
 from tu_files import members, reddit_like, write_zip
 
 NAME = "IMDB-BINARY"

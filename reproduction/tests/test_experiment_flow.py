@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from mpsn.datasets import ocean_drifters, synthetic_flows
-from mpsn.errors import LayerError, MPSNError
+from mpsn.errors import ConfigError, LayerError, MPSNError
 from mpsn.nn.models import EdgeFlowNet
+from mpsn.training import from_plain
 from mpsn.training._capture import Capture
-from mpsn.training._config import ConfigError, Network, build, plain
 from mpsn_reproduction.engines import flow_training
 from mpsn_reproduction.engines.flow_stack import EdgeFlowStack
 from mpsn_reproduction.engines.flow_training import (
@@ -25,7 +25,7 @@ from mpsn_reproduction.engines.flow_training import (
 from mpsn_reproduction.experiment import DataSets, Job, Record, Resources, Run
 from mpsn_reproduction.papers import flow, ocean
 from mpsn_reproduction.papers.flow_report import harmonic_coordinates
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import Network, plain, rows
 
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="MPSN_DATA is not set")
 CPU = Resources(torch.device("cpu"), None, lambda n: None)
@@ -251,8 +251,8 @@ def test_configs_are_the_rows_of_the_table(experiment):
     module = {"flow": flow, "ocean": ocean}[experiment.name]
     assert set(found) == set(module.ROWS)
     for row, config in found.items():
-        assert build(experiment.config, plain(config), "") == config
-        assert build(experiment.config, plain(config.quick()), "") == config.quick()
+        assert from_plain(experiment.config, plain(config), "") == config
+        assert from_plain(experiment.config, plain(config.quick()), "") == config.quick()
         (job,) = experiment.jobs(row, config, (0, 1, 2))
         many = {"logistic": 1, "splits": 20}
         assert len(job.seeds) == next((many[word] for word in many if word in row), 3)
@@ -270,7 +270,7 @@ def test_configs_are_the_rows_of_the_table(experiment):
         (lambda: Training(lr=0.0), MPSNError, "Expected lr > 0, got 0.0"),
         (lambda: Network(EdgeFlowNet, act="elu"), LayerError, "'id', 'tanh', 'relu'"),
         (
-            lambda: build(ocean.OceanConfig, {"model": {"reads": "tea leaves"}}, "x"),
+            lambda: from_plain(ocean.OceanConfig, {"model": {"reads": "tea leaves"}}, "x"),
             ConfigError,
             "tea leaves",
         ),

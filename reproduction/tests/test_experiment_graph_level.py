@@ -14,10 +14,10 @@ from sklearn.metrics import mean_absolute_error, roc_auc_score, root_mean_square
 
 import mpsn
 from mpsn.datasets import scaffolds
-from mpsn.errors import FileError, MPSNError
+from mpsn.errors import ConfigError, FileError, MPSNError
 from mpsn.nn.models import CIN, GIN
-from mpsn.training._config import ConfigError, Network
 from mpsn_reproduction import pack, reproduce
+from mpsn_reproduction.catalog import find
 from mpsn_reproduction.engines.graph_training import Parts, Training, measure, train
 from mpsn_reproduction.engines.on_disk import OnDisk
 from mpsn_reproduction.engines.wide import WideData
@@ -25,7 +25,7 @@ from mpsn_reproduction.papers.counting import NAMES, counts
 from mpsn_reproduction.papers.graph_data import GraphData, fingerprints
 from mpsn_reproduction.papers.graph_level import GraphLevelConfig, parameters
 from mpsn_reproduction.papers.moleculenet import scaffold_split
-from mpsn_reproduction.rows import find, rows
+from mpsn_reproduction.settings import Network, rows
 
 EXPERIMENTS = ("zinc", "molhiv", "moleculenet", "counting")
 RINGS = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "c1ccccc1", "C1CCCCCC1"]

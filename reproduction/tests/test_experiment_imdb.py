@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import mpsn
+from mpsn.errors import ConfigError
 from mpsn.nn.models import GIN, SIN
-from mpsn.training._config import ConfigError, Network
 from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
 from mpsn_reproduction.experiment import DataSets, Job, Record, Resources, Run
 from mpsn_reproduction.papers import imdb
@@ -18,7 +18,8 @@ from mpsn_reproduction.papers.imdb import EXPERIMENT, IMDBConfig, colors, split,
 from mpsn_reproduction.papers.imdb_models import network
 from mpsn_reproduction.papers.imdb_table import against, rows, table
 from mpsn_reproduction.papers.tu import TUConfig
-from mpsn_reproduction.rows import rows as load_rows
+from mpsn_reproduction.settings import Network
+from mpsn_reproduction.settings import rows as load_rows
 from tu_files import members, reddit_like, write_zip
 
 NAME = "IMDB-BINARY"

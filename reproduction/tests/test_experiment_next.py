@@ -12,7 +12,7 @@ from mpsn_reproduction import reproduce
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers import next as experiment
 from mpsn_reproduction.papers.next_models import OrientedConfig, OrientedNet, SCoNe, SCoNeConfig
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import rows
 
 CONFIGS = rows("next", experiment.NextConfig)
 

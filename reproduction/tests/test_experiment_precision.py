@@ -9,13 +9,12 @@ import torch
 from mpsn.datasets import synthetic_flows
 from mpsn.errors import MPSNError
 from mpsn.nn.models import CIN, GIN, SIN, EdgeFlowNet, Hierarchical
-from mpsn.training._config import override, plain
 from mpsn_reproduction import report, reproduce
-from mpsn_reproduction.catalog import CATALOG
+from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.engines import flow_training, graph_training, one_by_one, tu_training
 from mpsn_reproduction.experiment import Resources
 from mpsn_reproduction.page import sections
-from mpsn_reproduction.rows import find, rows
+from mpsn_reproduction.settings import override, plain, rows
 from ranks import complexes
 
 FEW = {"epochs": 2, "batch_size": 8, "lr": 0.003}

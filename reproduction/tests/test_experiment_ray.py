@@ -16,7 +16,6 @@ import pytest
 import toy_experiment
 from mpsn.errors import FileError, MPSNError
 from mpsn.nn.models import GIN
-from mpsn.training._config import Network
 from mpsn_reproduction import RayEngine
 from mpsn_reproduction import search as _tune
 from mpsn_reproduction.cluster import QUIET, _watch_this_process
@@ -24,6 +23,7 @@ from mpsn_reproduction.engine import run
 from mpsn_reproduction.engines.tu_training import Settings
 from mpsn_reproduction.papers.tu import TUConfig
 from mpsn_reproduction.search import Grid, tune
+from mpsn_reproduction.settings import Network
 from toy_experiment import EXPERIMENT, LOGGED, ToyConfig, contents, refuse
 from tu_files import members, reddit_like, write_zip
 

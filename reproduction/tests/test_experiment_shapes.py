@@ -11,11 +11,10 @@ import mpsn
 from mpsn import rips_complex
 from mpsn.datasets import SHAPES, shapes
 from mpsn.datasets._shapes import spread, surface
-from mpsn.errors import MPSNError
-from mpsn.training._config import ConfigError
+from mpsn.errors import ConfigError, MPSNError
 from mpsn_reproduction.experiment import Resources
 from mpsn_reproduction.papers import shapes as _shapes
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import rows
 
 
 @pytest.fixture

@@ -10,12 +10,11 @@ import torch
 from mpsn import MPSNError, clique_complexes
 from mpsn.datasets import strongly_regular
 from mpsn.nn.models import GIN, SIN
-from mpsn.training._config import Network
 from mpsn_reproduction import engine
 from mpsn_reproduction.experiment import DataSets, Job, Record, Resources, Run
 from mpsn_reproduction.papers import sr
 from mpsn_reproduction.papers.sr_table import AUTHORS, agrees, figures, summary, table
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import Network, rows
 
 CONFIGS = rows("sr", sr.SRConfig)
 CONSTRUCTED = [sr.name_of(p) for p in sr.CONSTRUCTED]

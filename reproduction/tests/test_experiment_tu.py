@@ -13,9 +13,9 @@ from scipy.stats import ttest_rel
 
 import mpsn
 from mpsn.datasets import TU_SETS
-from mpsn.errors import FileError, MPSNError
+from mpsn.errors import ConfigError, FileError, MPSNError
 from mpsn.nn.models import GIN, SIN, Hierarchical
-from mpsn.training._config import ConfigError, Network, build
+from mpsn.training import from_plain
 from mpsn_reproduction.baselines import BASELINES
 from mpsn_reproduction.engine import run
 from mpsn_reproduction.engines.tu_training import Settings, Trained
@@ -36,7 +36,8 @@ from mpsn_reproduction.papers.tu_table import (
     table,
 )
 from mpsn_reproduction.results import reproduce
-from mpsn_reproduction.rows import rows as load_rows
+from mpsn_reproduction.settings import Network
+from mpsn_reproduction.settings import rows as load_rows
 from mpsn_reproduction.store import remaining
 from tu_files import members, reddit_like, write_zip
 
@@ -147,7 +148,7 @@ def test_bad_configs_are_refused():
     with pytest.raises(ConfigError, match="the name of a data set"):
         replace(SMALL, dataset="../MUTAG")
     with pytest.raises(ConfigError, match=r"got width; The settings are .*hidden"):
-        build(TUConfig, {"dataset": "NCI1", "sin": {"width": 3}}, "file")
+        from_plain(TUConfig, {"dataset": "NCI1", "sin": {"width": 3}}, "file")
 
 
 def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):

@@ -5,9 +5,9 @@ import torch
 
 from mpsn.datasets import synthetic_flows
 from mpsn.nn.models import EdgeFlowNet
-from mpsn.training._config import Network
 from mpsn_reproduction.engines.flow_training import Training, train
 from mpsn_reproduction.experiment import Resources
+from mpsn_reproduction.settings import Network
 
 pytestmark = pytest.mark.gpu
 

@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from mpsn.nn.models import CIN
-from mpsn.training._config import Network
 from mpsn_reproduction import search as tuning
 from mpsn_reproduction.experiment import Job
 from mpsn_reproduction.papers import brec as _brec
 from mpsn_reproduction.papers import sr as _sr
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import Network, rows
 from protocol import perform
 from protocol_cases import CASES
 

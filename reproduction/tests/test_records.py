@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from mpsn.errors import FileError
-from mpsn_reproduction.catalog import CATALOG
+from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.engine import run
 from mpsn_reproduction.experiment import Job
 from mpsn_reproduction.page import report, sections
 from mpsn_reproduction.papers import flow as _flow
 from mpsn_reproduction.papers import ocean as _ocean
-from mpsn_reproduction.rows import find
 from mpsn_reproduction.store import Store, label
 from toy_experiment import EXPERIMENT, ToyConfig
 

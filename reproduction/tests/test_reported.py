@@ -8,9 +8,9 @@ from statistics import fmean, pstdev, stdev
 import numpy as np
 import pytest
 
-from mpsn_reproduction.catalog import CATALOG
+from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.experiment import Record, Run
-from mpsn_reproduction.rows import find, rows
+from mpsn_reproduction.settings import rows
 
 Text = Callable[..., str]  # from the runs of one row, or of two, to a cell
 

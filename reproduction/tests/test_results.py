@@ -6,9 +6,9 @@ import pytest
 from matplotlib import pyplot as plt
 
 from mpsn_reproduction import Store
-from mpsn_reproduction.catalog import CATALOG
+from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.page import ABOUT
-from mpsn_reproduction.rows import find, rows
+from mpsn_reproduction.settings import rows
 from mpsn_reproduction.store import words
 from mpsn_reproduction.table import Table
 

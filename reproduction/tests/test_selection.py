@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpsn.errors import MPSNError
+from mpsn.training import best_epoch, select
 from mpsn.training._loop import EarlyStopping
-from mpsn.training._selection import best_epoch, select
 from mpsn_reproduction import search as tuning
 from mpsn_reproduction.engines.graph_training import Curves
 from mpsn_reproduction.engines.tu_training import Trained
 from mpsn_reproduction.experiment import Job, Resources, Run
 from mpsn_reproduction.papers import graph_level, shapes
 from mpsn_reproduction.papers.tu_table import paper_protocol
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import rows
 
 NAN = math.nan
 VALIDATION, TEST = [0.25, NAN, 0.75, 0.5, 0.75], [1.0, 0.875, 0.125, 0.5, 0.25]  # no rounding

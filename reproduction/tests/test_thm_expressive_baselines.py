@@ -12,12 +12,12 @@ from torch_geometric.nn import GCNConv
 import mpsn
 from mpsn.datasets import strongly_regular
 from mpsn.nn.models import GIN
-from mpsn.training._config import Network
 from mpsn.wl import kfwl, wl
 from mpsn_reproduction.baselines import BASELINES, _pairs, make_baseline
 from mpsn_reproduction.baselines.gsn import SHAPES, substructures
 from mpsn_reproduction.baselines.ign import EquivariantLinear
 from mpsn_reproduction.baselines.ngn import Neighborhoods
+from mpsn_reproduction.settings import Network
 
 SMALL = Network(GIN, in_channels=2, hidden=8, out_channels=4, layers=3, act="tanh")
 PAIR = [nx.cycle_graph(6), nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))]

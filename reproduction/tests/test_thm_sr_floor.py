@@ -10,7 +10,7 @@ import torch
 
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers import sr
-from mpsn_reproduction.rows import rows
+from mpsn_reproduction.settings import rows
 
 CONFIG = rows("sr", sr.SRConfig, ["sin-floor"])["sin-floor"]
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="set MPSN_DATA")

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from mpsn.errors import ConfigError
 from mpsn.nn.models import GIN, SIN
-from mpsn.training._config import ConfigError, Network
 from mpsn_reproduction import search as module
 from mpsn_reproduction.engines.tu_training import Settings
 from mpsn_reproduction.experiment import Run
 from mpsn_reproduction.papers.tu import EXPERIMENT, TUConfig
 from mpsn_reproduction.papers.tu_kernels import KernelConfig
 from mpsn_reproduction.search import Grid, ranking, tune
+from mpsn_reproduction.settings import Network
 from tu_files import members, reddit_like, write_zip
 
 SIN_ROW = TUConfig(

@@ -36,6 +36,10 @@ class LayerError(MPSNError):
     """Invalid settings of a layer or model, or features that do not fit it."""
 
 
+class ConfigError(MPSNError):
+    """Settings that do not exist, or values they cannot take."""
+
+
 class TooLargeError(MPSNError):
     """A result that would not fit into memory or take too long; raised before work starts."""
 

@@ -17,7 +17,7 @@ from fuzz_mutants import mutate
 import mpsn
 from mpsn.datasets import ocean_drifters, read_collection, read_complex
 from mpsn.errors import LeftOut, MPSNError
-from mpsn.training import _config as configs
+from mpsn_reproduction.settings import load
 from toy_experiment import ToyConfig
 
 MANY = 400
@@ -183,7 +183,7 @@ def test_attributes_of_cells(tmp_path):
 
 def test_configs(tmp_path):
     content = b"scale = 1.5\nepochs = 3\nsizes = [1, 2]\n[inner]\nwidth = 2\n"
-    survives(lambda p: configs.load(ToyConfig, p), tmp_path / "row.toml", content)
+    survives(lambda p: load(ToyConfig, p), tmp_path / "row.toml", content)
 
 
 @pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="needs MPSN_DATA")

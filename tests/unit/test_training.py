@@ -12,11 +12,10 @@ import networkx as nx
 import pytest
 import torch
 
-from mpsn.errors import MPSNError
+from mpsn.errors import ConfigError, MPSNError
 from mpsn.estimators import SimplicialClassifier, load
-from mpsn.training import _checkpoint
+from mpsn.training import _checkpoint, from_plain
 from mpsn.training._capture import Capture, keep_garbage
-from mpsn.training._config import ConfigError, build
 from mpsn.training._device import one_thread, pick_device, seeded
 from mpsn.training._loop import EarlyStopping, fit
 
@@ -169,13 +168,13 @@ def test_settings_of_all_types():
         "table": {"x": [1, 0.5]},
         "numbers": {"i": 1, "f": 2.0},
     }
-    found = build(Large, values, "here")
+    found = from_plain(Large, values, "here")
     assert found == Large(
         2, 3.0, "b", Small(4), (Small(), Small(5)), {"x": [1.0, 0.5]}, {"i": 1, "f": 2.0}
     )
     assert type(found.height) is float
     assert [type(v) for v in found.numbers.values()] == [int, float]
-    plain = build(Plain, {"n": 1, "names": ["a"], "by": {"x": 1}}, "here")
+    plain = from_plain(Plain, {"n": 1, "names": ["a"], "by": {"x": 1}}, "here")
     assert (plain.n, plain.names, plain.by) == (1, ["a"], {"x": 1.0})
 
 
@@ -199,12 +198,12 @@ def test_settings_of_all_types():
 )
 def test_settings_that_do_not_fit(kind, values, message):
     with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
-        build(kind, values, "here")
+        from_plain(kind, values, "here")
 
 
 def test_a_bug_is_not_reported_as_bad_settings_or_a_damaged_file(tmp_path, monkeypatch):
     with pytest.raises(TypeError, match="a bug"):
-        build(Large, {"width": -1, "height": 1.0}, "here")
+        from_plain(Large, {"width": -1, "height": 1.0}, "here")
     graphs = [nx.path_graph(3), nx.cycle_graph(3)] * 3
     model = SimplicialClassifier(hidden=2, layers=1, members=1, epochs=1, device="cpu")
     model.fit(graphs, [0, 1] * 3).save(tmp_path / "model.mpsn")

@@ -9,7 +9,7 @@ from typing import Any
 from tqdm import tqdm
 
 from mpsn.errors import MPSNError
-from mpsn.training._device import pick_device
+from mpsn.training import pick_device
 from mpsn_reproduction.cluster import RETRIES, RayEngine, connect
 from mpsn_reproduction.experiment import DataSets, Job, Resources, Run
 from mpsn_reproduction.perform import recorder

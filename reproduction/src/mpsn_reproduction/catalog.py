@@ -4,6 +4,11 @@ This module imports nothing heavy, so that ``--help`` answers at once.
 """
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mpsn_reproduction.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -214,3 +219,9 @@ CATALOG = {
         has_precision=True,
     ),
 }
+
+
+def find(name: str) -> "Experiment":
+    """Return an experiment by its name in the catalog."""
+    experiment: Experiment = import_module(f"mpsn_reproduction.papers.{name}").EXPERIMENT
+    return experiment

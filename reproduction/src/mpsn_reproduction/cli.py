@@ -152,11 +152,10 @@ def tune_tu(
 
     Example: mpsn tune tu imdb-binary-sin --device cuda
     """
-    from mpsn.training._config import load, plain
     from mpsn_reproduction.papers.tu import TUConfig
-    from mpsn_reproduction.rows import rows
     from mpsn_reproduction.search import Grid, ranking
     from mpsn_reproduction.search import tune as search
+    from mpsn_reproduction.settings import load, plain, rows
 
     try:
         rounds = [int(word) for word in split(epochs)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mpsn.errors import MissingPackageError, MPSNError
-from mpsn.training._device import pick_device
+from mpsn.training import pick_device
 from mpsn_reproduction.experiment import DataSets, Experiment, Job, Record, Resources
 from mpsn_reproduction.perform import perform
 

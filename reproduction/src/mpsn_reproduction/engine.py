@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from tqdm import tqdm
 
 from mpsn._files.io import check_writable
-from mpsn.errors import MissingDataError, MPSNError
-from mpsn.training._config import ConfigError
+from mpsn.errors import ConfigError, MissingDataError, MPSNError
 from mpsn.training._distributed import norms_apart
 from mpsn.training._processes import agree, check_same, rank, world_size
 from mpsn_reproduction.experiment import DataSets, Experiment, Job, Record

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from mpsn.errors import MPSNError
-from mpsn.training._device import pick_device
+from mpsn.training import pick_device
 from mpsn_reproduction.experiment import DataSets, Experiment, Job, Record, Resources
 from mpsn_reproduction.perform import perform
 from mpsn_reproduction.worker import start

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from mpsn._files.io import save_figure
 from mpsn.errors import FileError, MissingPackageError, MPSNError
-from mpsn.training._config import override
 from mpsn.training._device import Precision, check_precision
 from mpsn.training._processes import rank
-from mpsn_reproduction.catalog import CATALOG
+from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.engine import LOCAL, Engine, run
 from mpsn_reproduction.experiment import DataSets, Record
-from mpsn_reproduction.rows import find, rows
+from mpsn_reproduction.settings import override, rows
 from mpsn_reproduction.store import folder_name
 from mpsn_reproduction.table import Table
 

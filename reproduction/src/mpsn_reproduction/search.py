@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from mpsn._files.io import check_writable
+from mpsn.errors import ConfigError
 from mpsn.training import best_epoch
-from mpsn.training._config import ConfigError
 from mpsn_reproduction.cluster import RayEngine
 from mpsn_reproduction.engine import LOCAL, Engine, run
 from mpsn_reproduction.experiment import DataSets, Job, Run, by_row

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mpsn._files.io import atomic_write
-from mpsn.errors import FileError
-from mpsn.training._config import ConfigError, Network, build, plain
+from mpsn.errors import ConfigError, FileError
+from mpsn.training import from_plain
 from mpsn_reproduction.experiment import Job, Record
+from mpsn_reproduction.settings import Network, plain
 
 FORMAT = 2
 MOST_BYTES = 1 << 24  # of a record; the largest in results/ has 100 kB
@@ -65,7 +66,7 @@ def differing(config: Any) -> dict[str, Any]:
 
 def _makes(values: dict[str, Any], config: Any) -> bool:
     try:
-        return bool(build(type(config), values, "a record") == config)
+        return bool(from_plain(type(config), values, "a record") == config)
     except ConfigError:
         return False
 
@@ -166,9 +167,9 @@ class Store:
         )
 
     def _record(self, values: dict[str, Any], where: str) -> Record:
-        values["config"] = build(self.config, values.pop("settings", None), where)
+        values["config"] = from_plain(self.config, values.pop("settings", None), where)
         job = {field.name: values.pop(field.name, None) for field in fields(Job)}
-        return build(Record, {**values, "job": build(Job, job, where)}, where)
+        return from_plain(Record, {**values, "job": from_plain(Job, job, where)}, where)
 
     def of(self, jobs: Iterable[Job]) -> list[Record]:
         """Return the records with the configs and the data of these jobs, whatever their seeds."""

@@ -52,7 +52,7 @@ from mpsn.estimators._trainer import (
 )
 from mpsn.lifting import AnyLift
 from mpsn.nn.models import SIN
-from mpsn.training._config import build
+from mpsn.training._config import from_plain
 from mpsn.training._device import Precision
 from mpsn.training._distributed import Forward, Parallel, norms_apart
 from mpsn.training._processes import check_same, world_size
@@ -340,7 +340,7 @@ class Simplicial(BaseEstimator):
     def _restore(
         cls, settings: object, learned: dict[str, Any], tensors: dict[str, Tensor]
     ) -> Self:
-        return restore(build(cls, settings, "its settings"), learned, tensors)
+        return restore(from_plain(cls, settings, "its settings"), learned, tensors)
 
     def __sklearn_tags__(self) -> Any:
         """Return tags: the input is graphs, not a table."""

@@ -14,7 +14,7 @@ from mpsn.estimators._saving import check_sizes
 from mpsn.estimators._targets import Targets
 from mpsn.estimators._trainer import History, check_settings
 from mpsn.training._checkpoint import adopt_weights
-from mpsn.training._config import build
+from mpsn.training._config import from_plain
 
 E = TypeVar("E", bound=Any)
 
@@ -51,7 +51,7 @@ def learned_by(model: Any) -> Learned:
 
 def restore(out: E, learned: dict[str, Any], tensors: dict[str, Tensor]) -> E:
     """Return a model with its settings, ``out``, after it adopted what it had learned."""
-    state = build(Learned, learned, "its state")
+    state = from_plain(Learned, learned, "its state")
     check_settings(
         out, "members", "max_dim", "layers", "hidden", "epochs", "batch_size", "max_cells"
     )

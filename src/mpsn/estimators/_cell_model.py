@@ -45,7 +45,7 @@ from mpsn.estimators._threads import serially
 from mpsn.estimators._trainer import Trainer, check_settings, outputs
 from mpsn.lifting import AnyLift
 from mpsn.nn.models import CellNet
-from mpsn.training._config import build
+from mpsn.training._config import from_plain
 
 
 class CellModel(BaseEstimator):
@@ -309,7 +309,7 @@ class CellModel(BaseEstimator):
     def _restore(
         cls, settings: object, learned: dict[str, Any], tensors: dict[str, Tensor]
     ) -> Self:
-        return restore(build(cls, settings, "its settings"), learned, tensors)
+        return restore(from_plain(cls, settings, "its settings"), learned, tensors)
 
     def __sklearn_tags__(self) -> Any:
         """Return tags: the input is complexes, not a table."""

@@ -24,7 +24,7 @@ from mpsn.estimators._trainer import (
 )
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training._checkpoint import adopt_weights
-from mpsn.training._config import build
+from mpsn.training._config import from_plain
 from mpsn.training._device import Precision
 from mpsn.training._distributed import Forward
 
@@ -194,13 +194,13 @@ class EdgeFlowClassifier(ClassifierMixin, BaseEstimator):
             if kind not in parts:
                 raise FileError(f"expected weights and a complex, got {name!r:.40}")
             parts[kind][rest] = tensor
-        state = build(Learned, learned, "its state")
+        state = from_plain(Learned, learned, "its state")
         try:
             K = from_parts(parts["complex"], {"kind": state.kind})
         except (ValueError, LookupError, RuntimeError) as error:
             raise FileError(f"expected a complex, got {error}") from error
         given = settings if isinstance(settings, dict) else {}
-        out = build(cls, {**given, "complex": K}, "its settings")
+        out = from_plain(cls, {**given, "complex": K}, "its settings")
         out.classes_, out.history_ = np.array(state.classes), state.history
         out.n_validation_, out.n_features_in_ = state.validation, K.count(1)
         check_settings(out, "epochs", "batch_size", "patience")

@@ -26,7 +26,7 @@ from mpsn.estimators._threads import serially
 from mpsn.estimators._trainer import History, Trainer, check_settings, outputs
 from mpsn.nn.models import SIN
 from mpsn.training._checkpoint import adopt_weights
-from mpsn.training._config import build
+from mpsn.training._config import from_plain
 from mpsn.training._device import Precision
 
 FOLDS = 5  # parts of the simplices, each of which is predicted from all others
@@ -273,8 +273,8 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
     def _restore(
         cls, settings: object, learned: dict[str, Any], tensors: dict[str, Tensor]
     ) -> Self:
-        out = build(cls, settings, "its settings")
-        state = build(Learned, learned, "its state")
+        out = from_plain(cls, settings, "its settings")
+        state = from_plain(Learned, learned, "its state")
         check_settings(out, "dim", "hidden", "layers", "epochs", "batch_size", "patience")
         parts, weights = (
             {name[len(kind) :]: t for name, t in tensors.items() if name.startswith(kind)}

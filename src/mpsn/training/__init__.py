@@ -1,6 +1,8 @@
 """Training: one trainer for all networks, and its pieces for loops of one's own."""
 
 from mpsn.training._capture import captured, forward_padded
+from mpsn.training._config import from_plain
+from mpsn.training._device import pick_device, seeded
 from mpsn.training._launch import joined
 from mpsn.training._losses import METRICS, loss_of
 from mpsn.training._run import History, Run
@@ -21,8 +23,11 @@ __all__ = [
     "best_epoch",
     "captured",
     "forward_padded",
+    "from_plain",
     "hold_out",
     "joined",
     "loss_of",
+    "pick_device",
+    "seeded",
     "select",
 ]

@@ -24,7 +24,13 @@ Precision = Literal["float32", "tf32", "bf16"]
 def pick_device(name: str | torch.device = "auto") -> torch.device:
     """Return a device that works; of the GPUs of a machine, each process gets its own.
 
-    Processes are those that train the same model; ``"auto"`` is the GPU if there is one.
+    Args:
+        name: A device such as ``"cpu"`` or ``"cuda:1"``; ``"auto"`` is the GPU if there is one.
+            Processes that :func:`joined` has let train together get different GPUs.
+
+    Example:
+        >>> mpsn.training.pick_device("cpu")
+        device(type='cpu')
     """
     several = world_size() > 1 and str(name) in ("auto", "cuda") and torch.cuda.is_available()
     if several:  # before the check, which would take memory of the first GPU
@@ -83,8 +89,21 @@ def products(precision: Precision, device: torch.device) -> Iterator[None]:
 def seeded(seed: int, device: torch.device, states: list[Tensor] | None = None) -> Iterator[None]:
     """Seed torch inside the block, and restore its random state afterwards.
 
-    Torch has one generator for all threads: only one of them is in such a block at a time. Blocks
-    with the same list of ``states``, empty at first, go on where the last of them stopped.
+    Torch has one generator for all threads: only one of them is in such a block at a time.
+
+    Args:
+        seed: The seed, of the CPU's generator and of that of the device.
+        device: The device whose numbers are drawn.
+        states: Where the block is to go on, and where it stopped: blocks with the same list, empty
+            at first, are one sequence of random numbers. Defaults to none.
+
+    Example:
+        >>> cpu = torch.device("cpu")
+        >>> with mpsn.training.seeded(0, cpu):
+        ...     one = torch.rand(3)
+        >>> with mpsn.training.seeded(0, cpu):
+        ...     bool((torch.rand(3) == one).all())
+        True
     """
     cuda = device.type == "cuda"
     with _SEEDING, torch.random.fork_rng([device] if cuda else []):

@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from mpsn.errors import ConfigError
 from mpsn.nn.models import Model
-from mpsn.training._config import ConfigError
 from mpsn_reproduction.baselines.dcnn import DCNN
 from mpsn_reproduction.baselines.dgcnn import DGCNN
 from mpsn_reproduction.baselines.gsn import GSN

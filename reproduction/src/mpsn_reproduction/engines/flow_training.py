@@ -11,16 +11,9 @@ from mpsn.complexes import SimplicialComplex, collate
 from mpsn.datasets import FlowDataset
 from mpsn.errors import MPSNError
 from mpsn.nn.models import EdgeFlowNet
+from mpsn.training import seeded
 from mpsn.training._capture import Capture
-from mpsn.training._device import (
-    Precision,
-    check_precision,
-    computing,
-    exact,
-    one_thread,
-    products,
-    seeded,
-)
+from mpsn.training._device import Precision, check_precision, computing, exact, one_thread, products
 from mpsn.training._loop import fit
 from mpsn_reproduction.engines.flow_stack import EdgeFlowStack
 from mpsn_reproduction.engines.side_by_side import SideBySide, by_classifier, mini_batches

@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, mse_loss
 
 from mpsn.complexes import Complex, ComplexDataset
-from mpsn.training._device import computing, exact, one_thread, products, seeded
+from mpsn.training import seeded
+from mpsn.training._device import computing, exact, one_thread, products
 from mpsn.training._distributed import Parallel, sum_gradients
 from mpsn.training._loop import fit
 from mpsn_reproduction.engines.side_by_side import score

@@ -13,16 +13,9 @@ from torch.nn.functional import cross_entropy
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
 from mpsn.nn.models import CIN, GIN, Hierarchical, Model
+from mpsn.training import seeded
 from mpsn.training._capture import Capture
-from mpsn.training._device import (
-    Precision,
-    check_precision,
-    computing,
-    exact,
-    one_thread,
-    products,
-    seeded,
-)
+from mpsn.training._device import Precision, check_precision, computing, exact, one_thread, products
 from mpsn.training._distributed import own_part
 from mpsn.training._loop import fit
 from mpsn.training._processes import all_sum, world_size

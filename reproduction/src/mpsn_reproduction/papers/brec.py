@@ -17,16 +17,16 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import Graph
 from mpsn.datasets import find_data, read_graphs
-from mpsn.errors import FileError, MissingDataError
+from mpsn.errors import ConfigError, FileError, MissingDataError
 from mpsn.lifting import Lift
 from mpsn.nn.models import CIN, GIN, Model
-from mpsn.training._config import ConfigError, Network
 from mpsn.wl import Refinement, kfwl, swl, wl
 from mpsn_reproduction.baselines import check_baseline, make_baseline
 from mpsn_reproduction.baselines.gsn import substructures
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.brec_table import CATEGORIES, figures, measured, table
 from mpsn_reproduction.papers.sr import embed, relabel, untrained
+from mpsn_reproduction.settings import Network
 
 FILE = "brec/brec_pairs.g6"
 

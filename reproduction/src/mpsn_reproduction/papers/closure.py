@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from mpsn.datasets import coauthors, temporal_simplices
-from mpsn.training._config import ConfigError
-from mpsn.training._device import one_thread, seeded
+from mpsn.errors import ConfigError
+from mpsn.training import seeded
+from mpsn.training._device import one_thread
 from mpsn.training._loop import EarlyStopping, fit
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.closure_data import (

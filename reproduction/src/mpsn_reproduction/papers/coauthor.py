@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from mpsn.datasets import Coauthors, coauthors
-from mpsn.training._config import ConfigError
-from mpsn.training._device import one_thread, seeded
+from mpsn.errors import ConfigError
+from mpsn.training import seeded
+from mpsn.training._device import one_thread
 from mpsn.training._loop import EarlyStopping, fit
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.coauthor_models import (

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Self
 
 from mpsn.datasets import FlowDataset, synthetic_flows
 from mpsn.nn.models import EdgeFlowNet
-from mpsn.training._config import Network
 from mpsn_reproduction.engines.flow_training import Training, train
 from mpsn_reproduction.experiment import DataSets, Experiment, Job, Record, Resources, Run
 from mpsn_reproduction.papers.flow_report import Row, accuracy_table, flow_figures, measured
+from mpsn_reproduction.settings import Network
 from mpsn_reproduction.table import Table
 
 if TYPE_CHECKING:

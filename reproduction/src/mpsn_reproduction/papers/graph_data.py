@@ -22,9 +22,9 @@ from mpsn.datasets import (
 )
 from mpsn.errors import FileError, MissingDataError, MPSNError
 from mpsn.training._processes import agree, world_size
+from mpsn_reproduction.catalog import find
 from mpsn_reproduction.engines.graph_training import Parts
 from mpsn_reproduction.engines.on_disk import OnDisk, encode, find_kinds
-from mpsn_reproduction.rows import find
 
 PARTS = ("train", "val", "test")
 

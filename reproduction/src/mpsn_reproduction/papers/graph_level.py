@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import torch
 
+from mpsn.errors import ConfigError
 from mpsn.nn.models import CIN, GIN
-from mpsn.training._config import ConfigError, Network
-from mpsn.training._device import seeded
-from mpsn.training._selection import select
+from mpsn.training import seeded, select
 from mpsn_reproduction.engines.graph_training import Curves, Metric, Training, measure, train
 from mpsn_reproduction.experiment import Job, Measured, Resources, Run
 from mpsn_reproduction.papers.graph_data import GraphData, fingerprints
+from mpsn_reproduction.settings import Network
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
 from mpsn.datasets import Folds, TUDataset, stratify
+from mpsn.errors import ConfigError
 from mpsn.nn.models import GIN, SIN
-from mpsn.training._config import ConfigError, Network
-from mpsn.training._selection import select
-from mpsn.training._splits import hold_out
+from mpsn.training import hold_out, select
 from mpsn.wl import swl
 from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
@@ -26,6 +25,7 @@ from mpsn_reproduction.papers.imdb_models import Messages, Norm, network
 from mpsn_reproduction.papers.imdb_table import figures, measured, table
 from mpsn_reproduction.papers.tu import read
 from mpsn_reproduction.papers.tu_table import FOLDS
+from mpsn_reproduction.settings import Network
 
 EPOCHS = 30
 

@@ -9,7 +9,7 @@ from mpsn.complexes import Incidence
 from mpsn.nn.conv import CINConv
 from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import GIN, SIN
-from mpsn.training._config import Network
+from mpsn_reproduction.settings import Network
 
 Messages = Literal["sum", "sqrt", "mean"]
 Norm = Literal["batch", "layer"]

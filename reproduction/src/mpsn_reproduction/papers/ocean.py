@@ -7,7 +7,6 @@ import numpy as np
 
 from mpsn.datasets import FlowDataset, find_data, ocean_drifters
 from mpsn.nn.models import EdgeFlowNet
-from mpsn.training._config import Network
 from mpsn_reproduction.engines.flow_training import Training, train
 from mpsn_reproduction.experiment import (
     DataSets,
@@ -22,6 +21,7 @@ from mpsn_reproduction.papers import flow_report as _flow_report
 from mpsn_reproduction.papers.coordinates import laplacian_coordinates
 from mpsn_reproduction.papers.flow_report import Row, accuracy_table, flow_figures
 from mpsn_reproduction.papers.map_flow import MapFlowNet
+from mpsn_reproduction.settings import Network
 from mpsn_reproduction.table import Table
 
 if TYPE_CHECKING:

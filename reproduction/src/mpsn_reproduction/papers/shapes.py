@@ -14,11 +14,10 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.datasets import SHAPES, shapes
+from mpsn.errors import ConfigError
 from mpsn.lifting import rips_complex
 from mpsn.nn.models import GIN, SIN, Hierarchical
-from mpsn.training._config import ConfigError, Network
-from mpsn.training._selection import select
-from mpsn.training._splits import hold_out
+from mpsn.training import hold_out, select
 from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
 from mpsn_reproduction.experiment import (
     DataSets,
@@ -30,6 +29,7 @@ from mpsn_reproduction.experiment import (
     Run,
     by_row,
 )
+from mpsn_reproduction.settings import Network
 from mpsn_reproduction.table import Table, difference, score
 
 if TYPE_CHECKING:

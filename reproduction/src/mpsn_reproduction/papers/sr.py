@@ -20,17 +20,17 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import Graph
 from mpsn.datasets import SR_FAMILIES, strongly_regular
-from mpsn.errors import MPSNError
+from mpsn.errors import ConfigError, MPSNError
 from mpsn.lifting import clique_complexes, ring_complexes
 from mpsn.nn.models import GIN, SIN, Model
-from mpsn.training._config import ConfigError, Network
-from mpsn.training._device import seeded
+from mpsn.training import seeded
 from mpsn.wl import swl
 from mpsn_reproduction.baselines import check_baseline, make_baseline
 from mpsn_reproduction.engines.by_color import ColorClasses
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.mlp_sum import MLPSum
 from mpsn_reproduction.papers.sr_table import figures, measured, table
+from mpsn_reproduction.settings import Network
 
 M = TypeVar("M", bound=torch.nn.Module)
 NUMBERS = 1 << 20  # features of one layer computed at a time: many colors shared, little memory

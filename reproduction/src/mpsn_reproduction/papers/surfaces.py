@@ -16,9 +16,10 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.datasets import SURFACE_TYPES, surfaces
+from mpsn.errors import ConfigError
 from mpsn.nn.models import GIN, SIN
-from mpsn.training._config import ConfigError
-from mpsn.training._device import one_thread, seeded
+from mpsn.training import seeded
+from mpsn.training._device import one_thread
 from mpsn.training._loop import EarlyStopping, fit
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.surfaces_nets import Blind, Diffusion, Oriented, harmonic_weights

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import Graph
 from mpsn.datasets import Folds, TUDataset, strata, stratify
-from mpsn.training._config import ConfigError
+from mpsn.errors import ConfigError
 from mpsn_reproduction.papers.graph_kernels import graphlets, propagation, walks
 
 Array = NDArray[Any]

@@ -6,10 +6,10 @@ import pickle
 
 import pytest
 
-from mpsn.errors import LayerError
+from mpsn.errors import ConfigError, LayerError
 from mpsn.nn.models import CIN, SIN
-from mpsn.training import _config as configs
-from mpsn.training._config import Network
+from mpsn.training import from_plain
+from mpsn_reproduction.settings import Network
 
 
 def test_networks_are_values():
@@ -20,7 +20,7 @@ def test_networks_are_values():
     assert sin != Network(CIN, **sin)
     assert eval(repr(sin)) == sin
     assert sin(out_channels=3).settings == {**sin, "out_channels": 3}
-    assert configs.build(Network[SIN], json.loads(json.dumps(dict(sin))), "JSON") == sin
+    assert from_plain(Network[SIN], json.loads(json.dumps(dict(sin))), "JSON") == sin
     with pytest.raises(AttributeError, match="use replace"):
         sin.hidden = 3
     with pytest.raises(AttributeError, match="no attribute 'heads'"):
@@ -29,5 +29,5 @@ def test_networks_are_values():
         Network(SIN, heads=4)
     with pytest.raises(LayerError, match="Expected layers as an integer >= 1"):
         sin.replace(layers=0)
-    with pytest.raises(configs.ConfigError, match="known settings in here, got heads"):
-        configs.build(Network[SIN], {"heads": 4}, "here")
+    with pytest.raises(ConfigError, match="known settings in here, got heads"):
+        from_plain(Network[SIN], {"heads": 4}, "here")
