@@ -5,9 +5,9 @@
     python benchmarks/estimators.py report --out runs/estimators --pack records.jsonl
 
 Nine data sets: five of the TU collection, from the folder that MPSN_DATA names, on the folds of
-``mpsn.datasets.tu_folds``, and four that are generated, on ten stratified folds. ``choose`` fits
-every candidate to four fifths of the training parts of the first folds and scores it on the last
-fifth; test parts are not looked at. ``compare`` fits the defaults and the other methods to the
+Xu et al., and four that are generated, on ten stratified folds. ``choose`` fits every candidate to
+four fifths of the training parts of the first folds and scores it on the last fifth; test parts are
+not looked at. ``compare`` fits the defaults and the other methods to the
 training parts and scores them on the test parts. Every fit leaves a record in ``--out``, and those
 that are there are not repeated. With ``--device cuda``, sets of large complexes use the GPU;
 networks on small ones are as fast on a CPU core.
@@ -33,12 +33,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
-from mpsn.datasets import read_collection, tu_folds
+from mpsn.datasets import read_collection
 from mpsn.estimators import SimplicialClassifier, SWLKernel, WLKernel, _kernel
 from mpsn.estimators._inputs import prepare
 from mpsn.nn.models import GIN, SIN
 from mpsn.training._splits import hold_out
 from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
+from mpsn_reproduction.papers.folds import tu_folds
 
 TU = ("NCI1", "REDDIT-BINARY", "IMDB-BINARY", "IMDB-MULTI", "PROTEINS")
 LARGE = ("REDDIT-BINARY", "IMDB-BINARY", "IMDB-MULTI")  # complexes

@@ -1,6 +1,5 @@
 """Every reader of files: a small valid sample, and one function that reads it as a user would."""
 
-import gzip
 import hashlib
 import io
 import json
@@ -23,7 +22,7 @@ from typer.testing import CliRunner
 import mpsn
 from mpsn.cli import app
 from mpsn.convert import as_graph
-from mpsn.datasets import _files, coauthors, next_nodes, read_collection, temporal_simplices
+from mpsn.datasets import _files, read_collection
 from mpsn.datasets._sources import cache_folder, locate
 from mpsn.datasets._surfaces import read_surfaces as _read_surfaces
 from mpsn.errors import MPSNError
@@ -318,40 +317,6 @@ def _of(name, content):
     return lambda: {name: content() if callable(content) else content}
 
 
-COAUTHOR = {
-    f"{name}_{k}": values[k]
-    for name, values in {
-        "simplices": [np.array([[1], [2], [5]]), np.array([[1, 2], [2, 5]])],
-        "citations": [np.array([4.0, 9.0, 5.0]), np.array([4.0, 5.0])],
-        "missing30": [np.array([True, False, False]), np.array([False, True])],
-    }.items()
-    for k in range(2)
-}
-NEXT = {
-    "B1": np.array([[-1, -1, 0], [1, 0, -1], [0, 1, 1]]),
-    "B2": np.array([[1], [-1], [1]]),
-    "test_masks_10": np.array([[1]]),
-    **{
-        prefix + name: values
-        for prefix in ("", "rev_")
-        for name, values in {
-            "flows_in": np.array([[[1], [0], [0]]]),
-            "last_nodes": np.array([1]),
-            "target_nodes": np.array([2]),
-            "targets": np.array([[[0], [1]]]),
-        }.items()
-    },
-}
-TEMPORAL = {
-    f"closure/toy/toy-{part}.txt.gz": gzip.compress(text)
-    for part, text in {
-        "nverts": b"2\n3\n",
-        "simplices": b"1\n2\n3\n1\n2\n",
-        "times": b"5\n4\n",
-    }.items()
-}
-
-
 READERS: dict[str, Reader] = {
     **{
         ending: Reader(
@@ -416,21 +381,6 @@ READERS: dict[str, Reader] = {
     "molecules": Reader(
         _of("m.csv", b"smiles,y\nC[C@H](N)C(=O)[O-],1\nc1ccccc1,2.5\n"),
         lambda folder: read_molecules(folder / "m.csv"),
-    ),
-    "coauthor": Reader(
-        _of("coauthor/coauthor_150250.npz", lambda: _arrays(**COAUTHOR)),
-        lambda folder: [x.tolist() for x in coauthors(folder).complex.x],
-        "zip",
-        True,
-    ),
-    "next": Reader(
-        _of("ocean/ocean_next_node.npz", lambda: _arrays(**NEXT)),
-        lambda folder: [part.tolist() for part in next_nodes(folder).forward],
-        "zip",
-        True,
-    ),
-    "temporal": Reader(
-        lambda: dict(TEMPORAL), lambda folder: temporal_simplices("toy", folder).index.tolist()
     ),
     "grid": Reader(
         _of("grid.toml", b"hidden = [8, 16]\nlr = [0.01]\ndropout = [0.0, 0.5]\nlayers = [2]\n"),

@@ -11,20 +11,20 @@ import torch
 import complex_files as files
 from mpsn import ComplexDataset, clique_complexes, collate
 from mpsn.datasets import (
-    Coauthors,
-    Folds,
-    TemporalSimplices,
     TUDataset,
     synthetic_flows,
     triangulated_surfaces,
 )
-from mpsn.datasets._coauthor import _build as coauthors
-from mpsn.datasets._next_node import _build as next_nodes
 from mpsn_reproduction.experiment import Job
 from mpsn_reproduction.papers import coauthor as _coauthor
 from mpsn_reproduction.papers import shapes as _shapes
 from mpsn_reproduction.papers import surfaces as _surfaces
+from mpsn_reproduction.papers.coauthor_data import Coauthors
+from mpsn_reproduction.papers.coauthor_data import from_arrays as coauthors
+from mpsn_reproduction.papers.folds import Folds
 from mpsn_reproduction.papers.graph_data import GraphData
+from mpsn_reproduction.papers.next_data import from_arrays as next_nodes
+from mpsn_reproduction.papers.temporal_data import TemporalSimplices
 from protocol import mask, noisy, other_labels, spoiled
 
 # Graphs with classes ---------------------------------------------------------------------------

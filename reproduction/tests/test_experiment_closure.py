@@ -10,11 +10,12 @@ import torch
 
 import complex_files as files
 from mpsn import MPSNError
-from mpsn.datasets import coauthors, temporal_simplices
 from mpsn_reproduction import reproduce
 from mpsn_reproduction.experiment import Resources
 from mpsn_reproduction.papers import closure
 from mpsn_reproduction.papers.closure_data import coauthor_split, features, scores, temporal_split
+from mpsn_reproduction.papers.coauthor_data import coauthors
+from mpsn_reproduction.papers.temporal_data import temporal_simplices
 from mpsn_reproduction.settings import rows
 
 CONFIGS = rows("closure", closure.ClosureConfig)

@@ -7,10 +7,10 @@ import torch
 
 import complex_files as files
 from mpsn import MPSNError
-from mpsn.datasets import coauthors
 from mpsn_reproduction import reproduce
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers import coauthor
+from mpsn_reproduction.papers.coauthor_data import coauthors
 from mpsn_reproduction.papers.coauthor_models import Known, bounds, by_bounds, largest_eigenvalue
 from mpsn_reproduction.settings import rows
 

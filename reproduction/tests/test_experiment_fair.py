@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from mpsn.datasets import Folds, stratify
 from mpsn.errors import ConfigError, FileError
 from mpsn.nn.models import GIN, SIN
 from mpsn_reproduction.engines.tu_training import Settings, Trained
@@ -21,6 +20,7 @@ from mpsn_reproduction.papers.fair import (
     selected,
     table,
 )
+from mpsn_reproduction.papers.folds import Folds, stratify
 from mpsn_reproduction.papers.tu import TUConfig
 from mpsn_reproduction.results import reproduce
 from mpsn_reproduction.settings import Network, rows

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import complex_files as files
-from mpsn.datasets import next_nodes
 from mpsn_reproduction import reproduce
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers import next as experiment
+from mpsn_reproduction.papers.next_data import next_nodes
 from mpsn_reproduction.papers.next_models import OrientedConfig, OrientedNet, SCoNe, SCoNeConfig
 from mpsn_reproduction.settings import rows
 

@@ -1,11 +1,9 @@
 """Graphs and data sets: read from files, downloaded, or constructed."""
 
 from mpsn.convert import Graph
-from mpsn.datasets._coauthor import Coauthors, coauthors
 from mpsn.datasets._collections import GraphCollection, read_collection
 from mpsn.datasets._files import graph_suffix, iter_graphs, read_graphs
 from mpsn.datasets._flows import FlowDataset, synthetic_flows
-from mpsn.datasets._folds import Folds, fair_folds, strata, stratify, tu_folds
 from mpsn.datasets._molecule_files import MoleculeTable, holds_molecules, read_molecule_table
 from mpsn.datasets._molecules import (
     Molecules,
@@ -17,7 +15,6 @@ from mpsn.datasets._molecules import (
     scaffolds,
 )
 from mpsn.datasets._named import NAMED_GRAPHS, named_graph
-from mpsn.datasets._next_node import NextNodes, Steps, next_nodes
 from mpsn.datasets._ocean import ocean_drifters
 from mpsn.datasets._shapes import SHAPES, shapes
 from mpsn.datasets._simplices import is_simplices, read_complex
@@ -25,7 +22,6 @@ from mpsn.datasets._sources import find_data
 from mpsn.datasets._strongly_regular import SR_FAMILIES, strongly_regular
 from mpsn.datasets._surfaces import SURFACE_TYPES, surfaces, triangulated_surfaces
 from mpsn.datasets._tables import read_cell_labels
-from mpsn.datasets._temporal import TemporalSimplices, temporal_simplices
 from mpsn.datasets._tu import TU, TU_SETS, TUDataset
 
 __all__ = [
@@ -35,20 +31,13 @@ __all__ = [
     "SURFACE_TYPES",
     "TU",
     "TU_SETS",
-    "Coauthors",
     "FlowDataset",
-    "Folds",
     "Graph",
     "GraphCollection",
     "MoleculeTable",
     "Molecules",
-    "NextNodes",
-    "Steps",
     "TUDataset",
-    "TemporalSimplices",
     "category_names",
-    "coauthors",
-    "fair_folds",
     "find_data",
     "graph_suffix",
     "holds_molecules",
@@ -57,7 +46,6 @@ __all__ = [
     "iter_graphs",
     "molecule_graph",
     "named_graph",
-    "next_nodes",
     "ocean_drifters",
     "parse_molecule",
     "read_cell_labels",
@@ -68,12 +56,8 @@ __all__ = [
     "read_molecules",
     "scaffolds",
     "shapes",
-    "strata",
-    "stratify",
     "strongly_regular",
     "surfaces",
     "synthetic_flows",
-    "temporal_simplices",
     "triangulated_surfaces",
-    "tu_folds",
 ]

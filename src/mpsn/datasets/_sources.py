@@ -69,16 +69,6 @@ def find_data(name: str, data: str | os.PathLike[str] | None = None) -> Path | N
     return next((place / name for place in places if (place / name).exists()), None)
 
 
-def expect(name: str, source: str, data: str | os.PathLike[str] | None = None) -> Path:
-    """Return the path of a data file that is not downloaded by itself."""
-    path = find_data(name, data)
-    if path is None:
-        raise MissingDataError(
-            f"Expected a data file at DIR/{name}, found none; make it from {source} and {USE}."
-        )
-    return path
-
-
 def _download(name: str, url: str) -> bytes:
     try:
         with urllib.request.urlopen(url, timeout=60) as answer:

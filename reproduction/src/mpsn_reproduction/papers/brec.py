@@ -16,8 +16,8 @@ from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import Graph
-from mpsn.datasets import find_data, read_graphs
-from mpsn.errors import ConfigError, FileError, MissingDataError
+from mpsn.datasets import read_graphs
+from mpsn.errors import ConfigError, FileError
 from mpsn.lifting import Lift
 from mpsn.nn.models import CIN, GIN, Model
 from mpsn.wl import Refinement, kfwl, swl, wl
@@ -25,6 +25,7 @@ from mpsn_reproduction.baselines import check_baseline, make_baseline
 from mpsn_reproduction.baselines.gsn import substructures
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.brec_table import CATEGORIES, figures, measured, table
+from mpsn_reproduction.papers.sources import expect
 from mpsn_reproduction.papers.sr import embed, relabel, untrained
 from mpsn_reproduction.settings import Network
 
@@ -104,12 +105,8 @@ def steps(job: Job) -> int:
 
 def read(category: str, folder: Path | None) -> list[Any]:
     """Read the graphs of a category: 2i and 2i + 1 are pair i."""
-    path = find_data(FILE, folder)
-    if path is None:
-        raise MissingDataError(
-            f"Expected the pairs of BREC as graph6, two lines each, at DIR/{FILE}, found none; "
-            f"make the file from github.com/GraphPKU/BREC and pass --data DIR, or set MPSN_DATA."
-        )
+    source = "github.com/GraphPKU/BREC, as graph6, two lines for each pair,"
+    path = expect(FILE, source, folder)
     graphs, pairs = read_graphs(path), CATEGORIES[category]
     if len(graphs) != 800:
         raise FileError(f"Expected 400 pairs in {path}, got {len(graphs)} graphs.")

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.datasets import coauthors, temporal_simplices
 from mpsn.errors import ConfigError
 from mpsn.training import seeded
 from mpsn.training._device import one_thread
@@ -31,7 +30,9 @@ from mpsn_reproduction.papers.closure_data import (
     temporal_split,
 )
 from mpsn_reproduction.papers.closure_table import COAUTHOR, figures, measured, table
+from mpsn_reproduction.papers.coauthor_data import coauthors
 from mpsn_reproduction.papers.general import GeneralNet
+from mpsn_reproduction.papers.temporal_data import temporal_simplices
 
 SPLITS = 10  # of the co-author complex
 

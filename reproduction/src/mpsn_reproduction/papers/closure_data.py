@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.datasets import Coauthors, TemporalSimplices
 from mpsn.lifting import clique_complex
+from mpsn_reproduction.papers.coauthor_data import Coauthors
+from mpsn_reproduction.papers.temporal_data import TemporalSimplices
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mpsn.datasets import Coauthors, coauthors
 from mpsn.errors import ConfigError
 from mpsn.training import seeded
 from mpsn.training._device import one_thread
 from mpsn.training._loop import EarlyStopping, fit
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
+from mpsn_reproduction.papers.coauthor_data import Coauthors, coauthors
 from mpsn_reproduction.papers.coauthor_models import (
     MPSN,
     SNN,

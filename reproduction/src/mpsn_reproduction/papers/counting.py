@@ -13,13 +13,14 @@ import torch
 
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import as_graph
-from mpsn.datasets import find_data, read_graphs
-from mpsn.errors import FileError, MissingDataError
+from mpsn.datasets import read_graphs
+from mpsn.errors import FileError
 from mpsn.lifting import Lift
 from mpsn_reproduction.experiment import Experiment, Job
 from mpsn_reproduction.papers.graph_data import PARTS, GraphData
 from mpsn_reproduction.papers.graph_level import GraphLevelConfig, jobs, measured, steps, work
 from mpsn_reproduction.papers.graph_table import figures, table
+from mpsn_reproduction.papers.sources import expect
 
 LENGTHS = (3, 4, 5, 6)
 NAMES = (*(f"{n}-cycles" for n in LENGTHS), "chordal 4-cycles")
@@ -54,13 +55,8 @@ def counts(graph: "nx.Graph[Any]") -> list[int]:
 
 def read(lift: Literal["cliques", "rings"], folder: Path | None) -> GraphData:
     """Read the graphs and their split, lift them, and count."""
-    path = find_data("counting/regular5000.g6", folder)
-    if path is None:
-        raise MissingDataError(
-            "Expected graphs at DIR/counting/regular5000.g6, and their split beside it, found "
-            "none; get them from github.com/leichen2018/GNN-Substructure-Counting, and pass --data "
-            "DIR, or set MPSN_DATA."
-        )
+    source = "github.com/leichen2018/GNN-Substructure-Counting, with the split beside it,"
+    path = expect("counting/regular5000.g6", source, folder)
     graphs = [as_graph(graph) for graph in read_graphs(path)]
     part = torch.full((len(graphs),), -1)
     for i, name in enumerate(PARTS):

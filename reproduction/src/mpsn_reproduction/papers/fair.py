@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import Tensor
 
-from mpsn.datasets import TU, TU_SETS, Folds, TUDataset, fair_folds
+from mpsn.datasets import TU, TU_SETS, TUDataset
 from mpsn.errors import ConfigError
 from mpsn_reproduction.experiment import DataSets, Job, Measured, Record, Resources, Run
 from mpsn_reproduction.papers import tu
+from mpsn_reproduction.papers.folds import Folds, fair_folds
 from mpsn_reproduction.papers.tu_table import FOLDS, Score
 from mpsn_reproduction.settings import rows
 from mpsn_reproduction.table import Cell, Table, quoted

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset
-from mpsn.datasets import Folds, TUDataset, stratify
+from mpsn.datasets import TUDataset
 from mpsn.errors import ConfigError
 from mpsn.nn.models import GIN, SIN
 from mpsn.training import hold_out, select
 from mpsn.wl import swl
 from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
+from mpsn_reproduction.papers.folds import Folds, stratify
 from mpsn_reproduction.papers.imdb_models import Messages, Norm, network
 from mpsn_reproduction.papers.imdb_table import figures, measured, table
 from mpsn_reproduction.papers.tu import read

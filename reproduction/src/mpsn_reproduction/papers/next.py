@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.datasets import NextNodes, Steps, next_nodes
 from mpsn.training import seeded
 from mpsn.training._device import one_thread
 from mpsn.training._loop import fit
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
+from mpsn_reproduction.papers.next_data import NextNodes, Steps, next_nodes
 from mpsn_reproduction.papers.next_models import OrientedConfig, OrientedNet, SCoNe, SCoNeConfig
 from mpsn_reproduction.papers.next_table import figures, measured, table
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from mpsn.datasets import TU, TU_SETS, Folds, TUDataset, strata, tu_folds
+from mpsn.datasets import TU, TU_SETS, TUDataset
 from mpsn.errors import ConfigError, FileError, did_you_mean
 from mpsn.nn.models import GIN, SIN, Hierarchical, Model
 from mpsn.training import hold_out
@@ -14,6 +14,7 @@ from mpsn.training import select as select_epoch
 from mpsn_reproduction.baselines import BASELINES, make_baseline
 from mpsn_reproduction.engines.tu_training import Curves, Settings, Split, train_folds
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
+from mpsn_reproduction.papers.folds import Folds, strata, tu_folds
 from mpsn_reproduction.papers.tu_kernels import KernelConfig, kernel_runs
 from mpsn_reproduction.papers.tu_table import FOLDS, MODELS, figures, measured, table
 from mpsn_reproduction.settings import Network, rows

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import Graph
-from mpsn.datasets import Folds, TUDataset, strata, stratify
+from mpsn.datasets import TUDataset
 from mpsn.errors import ConfigError
+from mpsn_reproduction.papers.folds import Folds, strata, stratify
 from mpsn_reproduction.papers.graph_kernels import graphlets, propagation, walks
 
 Array = NDArray[Any]

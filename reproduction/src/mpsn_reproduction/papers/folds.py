@@ -1,4 +1,4 @@
-"""Folds for cross-validation: read from files, or stratified."""
+"""The ten folds of graph classification: read from files, or stratified."""
 
 import json
 import os
@@ -9,8 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn.datasets._sources import expect
 from mpsn.errors import FileError, MPSNError
+from mpsn_reproduction.papers.sources import expect
 
 FOLDS = 10
 
@@ -31,7 +31,7 @@ class Folds(NamedTuple):
     untested: Tensor
 
 
-def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -> Folds:
+def tu_folds(name: str, y: Tensor, data: Path | None = None) -> Folds:
     """Return the ten folds of a TU data set: those of Xu et al. (2019) if found, else stratified.
 
     They are read from ``tu_folds/NAME/train_idx-K.txt`` and ``test_idx-K.txt``, K = 1, ..., 10,
@@ -44,7 +44,8 @@ def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -
         data: Folder of local copies. Defaults to the environment variable ``MPSN_DATA``.
 
     Example:
-        >>> folds = mpsn.datasets.tu_folds("a name without files", torch.arange(40) % 2)
+        >>> from mpsn_reproduction.papers.folds import tu_folds
+        >>> folds = tu_folds("a name without files", torch.arange(40) % 2)
         >>> folds.from_files, len(folds.splits[0]["test"]), len(folds.splits[0]["train"])
         (False, 4, 36)
     """
@@ -64,7 +65,7 @@ def tu_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -
     return _checked(folder, read, len(y))
 
 
-def fair_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None) -> Folds:
+def fair_folds(name: str, y: Tensor, data: Path | None = None) -> Folds:
     """Read the ten folds of a TU data set in the layout of Errica et al. (2020).
 
     Each has a test part, and of the rest a part to train on and a part to select models by. They
@@ -78,7 +79,7 @@ def fair_folds(name: str, y: Tensor, data: str | os.PathLike[str] | None = None)
         data: Folder of local copies. Defaults to the environment variable ``MPSN_DATA``.
 
     Example:
-        >>> folds = mpsn.datasets.fair_folds("IMDB-BINARY", y)  # doctest: +SKIP
+        >>> folds = fair_folds("IMDB-BINARY", y)  # doctest: +SKIP
         >>> {part: len(rows) for part, rows in folds.splits[0].items()}  # doctest: +SKIP
         {'train': 810, 'val': 90, 'test': 100}
     """
@@ -172,7 +173,8 @@ def stratify(y: Tensor, parts: int, seed: int = 0) -> Tensor:
         The part of each sample, (n,) int64.
 
     Example:
-        >>> part = mpsn.datasets.stratify(torch.tensor([0, 0, 0, 0, 1, 1]), 2)
+        >>> from mpsn_reproduction.papers.folds import stratify
+        >>> part = stratify(torch.tensor([0, 0, 0, 0, 1, 1]), 2)
         >>> [part[:4].bincount().tolist(), part[4:].bincount().tolist()]
         [[2, 2], [1, 1]]
     """

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from mpsn import SimplicialComplex
-from mpsn.datasets import _coauthor, _next_node
+from mpsn_reproduction.papers import coauthor_data, next_data
 
 
 def coauthor_arrays(papers):
@@ -37,7 +37,7 @@ def some_papers(number=40, authors=25, seed=0, most=7):
 
 
 def write_coauthor(folder, arrays):
-    path = folder / _coauthor.NAME
+    path = folder / coauthor_data.NAME
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez(path, **arrays)
     return path
@@ -112,7 +112,7 @@ def next_arrays(side=5, number=40, seed=0):
 
 
 def write_next(folder, arrays):
-    path = folder / _next_node.NAME
+    path = folder / next_data.NAME
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez(path, **arrays)
     return path
