@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 
 import psutil
 import pytest
@@ -105,31 +104,21 @@ def test_an_error_of_a_job_reaches_the_user_and_loses_nothing(cluster, tmp_path)
         run(EXPERIMENT, bad, 1, out=tmp_path, engine=RayEngine(), device="toaster")
 
 
-def test_asha_prunes_and_leaves_the_records_of_the_rounds(cluster, tmp_path, monkeypatch):
+def test_a_search_gives_the_same_on_a_cluster(cluster, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     graphs, classes = reddit_like(50)
     name = "REDDIT-MULTI-5K"
     write_zip(tmp_path / f"data/tu/{name}.zip", members(name, graphs, classes))
     base = TUConfig(name, gin=Network(GIN), train=Settings(), folds=2)
-    rates = (0.03, 1e-6, 1e-7, 1e-8)
-    grid = Grid((8,), (8,), (0.5,), ("after_sum",), rates, (50,), (0.5,), (1,))
-    options = {"keep": 3, "data": tmp_path / "data"}
-    with pytest.raises(MPSNError, match="Expected --engine ray for --asha"):
-        tune(base, grid, epochs=(4, 6), asha=True, out=tmp_path, **options)
-    ray_tune = partial(tune, epochs=(4, 6), asha=True, engine=RayEngine(), **options)
-    found = ray_tune(base, grid, out=tmp_path / "asha")
-    assert found[0].config.train.lr == 0.03
-    assert 1 <= [s.epochs for s in found].count(6) < len(found) == 4
-    for epochs in (4, 6):
-        tune(base, grid, epochs=[epochs], out=tmp_path / "every", **options)
-    every, asha = contents(tmp_path / "every"), contents(tmp_path / "asha")
-    assert len(every) == 8
-    assert asha == {path: every[path] for path in asha}
+    grid = Grid((8,), (8,), (0.5,), ("after_sum",), (0.03, 1e-6), (50,), (0.5,), (1,))
+    options = {"epochs": (1, 2), "keep": 2, "data": tmp_path / "data"}
+    alone = tune(base, grid, out=tmp_path / "alone", **options)
+    assert tune(base, grid, out=tmp_path / "ray", engine=RayEngine(), **options) == alone
     # Recorded settings are not trained again; an error of another one reaches the user.
     monkeypatch.setattr(_tune, "EXPERIMENT", replace(_tune.EXPERIMENT, work=refuse))
+    assert tune(base, grid, out=tmp_path / "ray", **options) == alone
     with pytest.raises(FileError, match=r"got the job l1-h8-d0.5-b8-lr1e-09"):
-        ray_tune(base, replace(grid, lr=(*rates, 1e-9)), out=tmp_path / "every")
-    assert contents(tmp_path / "every") == every
+        tune(base, replace(grid, lr=(1e-9,)), out=tmp_path / "ray", engine=RayEngine(), **options)
 
 
 def test_ctrl_c_ends_the_jobs(cluster, tmp_path):

@@ -79,19 +79,6 @@ def resources(folder, tick=lambda n: None):
     return Resources(torch.device("cpu"), tu.read("REDDIT-MULTI-5K", folder), tick)
 
 
-def test_what_is_reported_on_the_way_is_what_fewer_epochs_give(data):
-    """Bit for bit, with dropout, and training goes on as if nobody had watched."""
-    config = replace(SMALL, sin=SMALL.sin.replace(dropout=0.5))
-
-    def of(epochs):
-        train = replace(config.train, epochs=epochs)
-        return Job("sin", replace(config, train=train), config.dataset, folds=(0, 1))
-
-    given, seen = resources(data), []
-    watched = tu.work(of(4), replace(given, rounds=(1, 3), report=seen.append))
-    assert [*seen, watched] == [tu.work(of(epochs), given) for epochs in (1, 3, 4)]
-
-
 def test_configs_are_those_of_the_paper():
     found = load_rows("tu", TUConfig)
     for row, config in found.items():

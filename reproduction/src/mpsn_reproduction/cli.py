@@ -131,9 +131,6 @@ def tune_tu(
         str, typer.Option(help="Comma-separated numbers of epochs, one for each round.")
     ] = "10,40,160",
     keep: Annotated[int, typer.Option(min=2, help="One in how many advances.")] = 4,
-    asha: Annotated[
-        bool, typer.Option("--asha", help="Prune with Ray Tune's ASHA, without waiting for rounds.")
-    ] = False,
     folds: Annotated[int, typer.Option(min=1, max=10, help="How many of the ten folds.")] = 10,
     out: Out = Path("runs"),
     device: Device = "cpu",
@@ -147,8 +144,9 @@ def tune_tu(
 ) -> None:
     """Search for settings of SIN or GIN on a TU data set, by validation inside its training data.
 
-    Trains all settings of a grid for few epochs, the better ones for more, and so on. The grid is
-    over batch size, width, dropout and its position, learning rate with decay, and layers.
+    Trains all settings of a grid for few epochs, the better ones for more, and so on: Optuna
+    chooses and prunes. The grid is over batch size, width, dropout and its position, learning rate
+    with decay, and layers. With --jobs or --engine ray, the folds of a training run side by side.
 
     Example: mpsn tune tu imdb-binary-sin --device cuda
     """
@@ -172,7 +170,6 @@ def tune_tu(
             device=device,
             data=data,
             engine=_engine(engine, jobs, address, gpus),
-            asha=asha,
         )
     if as_json:
         print(json.dumps([{**s._asdict(), "config": plain(s.config)} for s in found]))

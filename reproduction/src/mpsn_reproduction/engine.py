@@ -50,6 +50,7 @@ def run(
     data: DataSets | Path | None = None,
     only: Sequence[str] = (),
     engine: Engine = LOCAL,
+    progress: bool = True,
 ) -> Outcome:
     """Run what is not recorded yet, and return all records of the jobs.
 
@@ -65,6 +66,7 @@ def run(
         data: The user's folder of data sets, or data sets read from it.
         only: Names of data to run on. Defaults to all that are available.
         engine: Where jobs run. Defaults to one after another in this process.
+        progress: Whether to show a progress bar.
     """
     if world_size() > 1 and (engine != LOCAL or not experiment.parallel):
         raise MPSNError(
@@ -88,9 +90,9 @@ def run(
         names, reasons = zip(*missing.values(), strict=True)
         raise MPSNError(f"No data for {', '.join(names)}. {reasons[0]}")
     total = sum(experiment.steps(job) for job in left)
-    off = None if left else True
+    off = None if left and progress else True
     with tqdm(total=total, desc=experiment.name, unit="step", disable=off) as bar:
-        if resumed:
+        if resumed and progress:
             bar.write(f"{resumed} of {len(jobs)} jobs are recorded in {out}", file=sys.stderr)
         with closing(engine.records(left, data, device, bar.update)) as records:
             for record in records:

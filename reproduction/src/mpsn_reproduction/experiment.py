@@ -56,17 +56,11 @@ class Resources:
         device: The device to compute on.
         data: The data set of the job, as ``Experiment.read`` returned it.
         tick: To be called with the number of steps done since the last call.
-        rounds: Ascending numbers of epochs after which to report; only experiments that are tuned
-            do so.
-        report: To be called with the runs so far: those of the same job with so many epochs. It
-            may not return, which ends the job.
     """
 
     device: torch.device
     data: Any
     tick: Callable[[int], object]
-    rounds: tuple[int, ...] = ()
-    report: Callable[[list[Run]], object] = lambda runs: None
 
 
 @dataclass(frozen=True)

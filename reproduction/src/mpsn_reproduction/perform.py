@@ -4,35 +4,26 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
 
 import torch
 
 import mpsn
 from mpsn.training._distributed import norms_apart
 from mpsn.training._processes import world_size
-from mpsn_reproduction.experiment import Experiment, Job, Record, Resources, Run
+from mpsn_reproduction.experiment import Experiment, Job, Record, Resources
 
 
 def perform(experiment: Experiment, job: Job, resources: Resources) -> Record:
     """Run one job and return its record."""
-    record = recorder(resources.device)
-    return record(job, experiment.work(job, resources))
-
-
-def recorder(device: torch.device) -> Callable[[Job, list[Run]], Record]:
-    """Start to measure; return a function that makes the record of what was done since then."""
+    device = resources.device
     cuda = device.type == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats(device)
     began = time.perf_counter()
-
-    def record(job: Job, runs: list[Run]) -> Record:
-        seconds = time.perf_counter() - began
-        memory = torch.cuda.max_memory_allocated(device) if cuda else peak_memory()
-        return Record(job, runs, seconds, memory, environment(device), time.time())
-
-    return record
+    runs = experiment.work(job, resources)
+    seconds = time.perf_counter() - began
+    memory = torch.cuda.max_memory_allocated(device) if cuda else peak_memory()
+    return Record(job, runs, seconds, memory, environment(device), time.time())
 
 
 def peak_memory() -> int:

@@ -1,22 +1,22 @@
-"""Search for settings: a grid, pruned again and again by validation inside the training data."""
+"""Search for settings with Optuna: all of a grid, pruned by validation inside the training data."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import product, takewhile
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mpsn._files.io import check_writable
+import numpy as np
+import optuna
+from tqdm import tqdm
+
 from mpsn.errors import ConfigError
 from mpsn.training import best_epoch
-from mpsn_reproduction.cluster import RayEngine
 from mpsn_reproduction.engine import LOCAL, Engine, run
-from mpsn_reproduction.experiment import DataSets, Job, Run, by_row
+from mpsn_reproduction.experiment import DataSets, Job, Run
 from mpsn_reproduction.papers.tu import EXPERIMENT, TUConfig
-from mpsn_reproduction.papers.tu_table import Score, stack
-from mpsn_reproduction.store import Store
-from mpsn_reproduction.table import Table
+from mpsn_reproduction.table import Table, score
 
 MOST = 10_000  # combinations, and values of settings that are counts
 
@@ -60,9 +60,7 @@ class Grid:
                 f"Expected sin or gin to tune, got {base.model}; kernels select from their own "
                 f"rounds and costs in every run."
             )
-        return dict(self._points(base))
-
-    def _points(self, base: TUConfig) -> Iterator[tuple[str, TUConfig]]:
+        points = {}
         for values in product(*asdict(self).values()):
             v: dict[str, Any] = dict(zip(asdict(self), values, strict=True))
             net = {key: v[key] for key in ("hidden", "dropout", "layers")}
@@ -72,23 +70,32 @@ class Grid:
                 name += f"-{v['dropout_position']}"
             name += f"-b{v['batch_size']}-lr{v['lr']}-x{v['decay']}-each{v['decay_every']}"
             train = {key: v[key] for key in ("batch_size", "lr", "decay_every", "decay")}
-            point = replace(
+            points[name] = replace(
                 base,
                 sin=base.sin and base.sin.replace(**net),
                 gin=base.gin and base.gin.replace(**net),
                 train=base.train and replace(base.train, **train),
                 whole=False,
             )
-            yield name, point
+        return points
 
 
 class Standing(NamedTuple):
-    """The last round some settings took part in, and their validation accuracy in percent there."""
+    """The last round that some settings took part in, and their accuracy in percent there.
+
+    Attributes:
+        name: The settings in words.
+        config: The settings.
+        epochs: The number of epochs of the round.
+        mean: The mean accuracy in validation over the folds, at the epoch where it is best.
+        accuracies: The accuracy of each fold there.
+    """
 
     name: str
     config: TUConfig
     epochs: int
-    val: Score
+    mean: float
+    accuracies: list[float]
 
 
 def tune(
@@ -101,13 +108,14 @@ def tune(
     device: str = "cpu",
     data: Path | None = None,
     engine: Engine = LOCAL,
-    asha: bool = False,
 ) -> list[Standing]:
-    """Train all settings for few epochs, the better ones for more, and so on (successive halving).
+    """Train settings for few epochs, then for more as long as they are among the best so far.
 
-    They are compared by the accuracy on a tenth of each fold's training part, which the networks
-    are not trained on; test folds are not used. Every training is recorded, so an interrupted
-    search resumes where it stopped.
+    Optuna goes through the grid in random order, and prunes by successive halving: after each round
+    settings go on if they are among the best of those that took part in it so far. They are
+    compared by the accuracy on a tenth of each fold's training part, which the networks are not
+    trained on; test folds are not used. Every training is recorded, so an interrupted search
+    resumes where it stopped.
 
     Args:
         base: Data set, folds, and all settings that are not searched.
@@ -117,10 +125,8 @@ def tune(
         out: Folder of the records.
         device: Device to compute on.
         data: The user's folder of data sets.
-        engine: Where jobs run. Defaults to one after another in this process.
-        asha: Whether settings advance one by one, as Ray Tune decides, instead of waiting for the
-            round to end: each trains once, and stops when it is not among the best. Needs a
-            :class:`RayEngine`.
+        engine: Where jobs run. Defaults to this process, all folds of a training together; others
+            run the folds side by side.
 
     Returns:
         The settings, those of later rounds first, then by accuracy.
@@ -129,84 +135,56 @@ def tune(
         raise ConfigError(
             f"Expected ascending numbers of epochs and keep >= 2, got {tuple(epochs)} and {keep}."
         )
-    points, data_sets = grid.points(base), DataSets(EXPERIMENT, data)
-    rounds = [
-        {n: replace(c, train=c.train and replace(c.train, epochs=many)) for n, c in points.items()}
-        for many in epochs
-    ]
-    store = Store(out, EXPERIMENT.config, EXPERIMENT.check)
-    if asha:
-        _asha(rounds, keep, engine, data_sets, device, store)
-    left = list(points)
+    experiment = EXPERIMENT if engine == LOCAL else replace(EXPERIMENT, jobs=_fold_by_fold)
+    points, data_sets = grid.points(base), DataSets(experiment, data)
     done: dict[str, Standing] = {}
-    for many, configs in zip(epochs, rounds, strict=True):
-        settings = {name: configs[name] for name in left}
-        if not asha:
-            run(EXPERIMENT, settings, 1, out=out, device=device, data=data_sets, engine=engine)
-        found = [
-            Standing(name, settings[name], many, _validation(runs))
-            for name, runs in _recorded(store, settings).items()
-        ]
-        done.update({standing.name: standing for standing in found})
-        if not asha:
-            best = sorted(found, key=lambda s: -s.val.mean)[: -(-len(found) // keep)]
-            left = [s.name for s in best]
-    return sorted(done.values(), key=lambda s: (-s.epochs, -s.val.mean))
 
+    def objective(trial: optuna.Trial) -> float:
+        name = trial.suggest_categorical("settings", list(points))
+        point = points[name]
+        for i, many in enumerate(epochs):
+            config = replace(point, train=point.train and replace(point.train, epochs=many))
+            outcome = run(
+                experiment,
+                {name: config},
+                1,
+                out=out,
+                device=device,
+                data=data_sets,
+                engine=engine,
+                progress=False,
+            )
+            found = _accuracies([r for record in outcome.records for r in record.runs])
+            done[name] = Standing(name, config, many, float(np.mean(found)), found)
+            trial.report(done[name].mean, keep**i)  # where successive halving compares
+            if many != epochs[-1] and trial.should_prune():
+                raise optuna.TrialPruned
+        return done[name].mean
 
-def _job(name: str, config: TUConfig) -> Job:
-    return Job(name, config, config.dataset, folds=tuple(range(config.folds)))
-
-
-def _recorded(store: Store, settings: Mapping[str, TUConfig]) -> dict[str, list[Run]]:
-    """Return the runs of the settings that are recorded with all their folds."""
-    found = by_row(store.of(_job(*pair) for pair in settings.items()), settings)
-    return {name: runs for name, runs in found.items() if len(runs) == settings[name].folds}
-
-
-def _asha(
-    rounds: Sequence[Mapping[str, TUConfig]],
-    keep: int,
-    engine: Engine,
-    data: DataSets,
-    device: str,
-    store: Store,
-) -> None:
-    """Let Ray Tune run the rounds; what is recorded is not run again."""
-    if not isinstance(engine, RayEngine):
-        raise ConfigError("Expected --engine ray for --asha, got local.")
-    from mpsn_reproduction.asha import prune
-
-    recorded = [_recorded(store, configs) for configs in rounds]
-    known = {
-        name: [_validation(r[name]).mean for r in takewhile(lambda r: name in r, recorded)]  # noqa: B023
-        for name in rounds[0]
-    }
-    for configs in rounds:
-        for name, config in configs.items():
-            check_writable(store.path(_job(name, config)), what="records", parents=True)
-    prune(
-        {name: [_job(name, configs[name]) for configs in rounds] for name in rounds[0]},
-        known,
-        _mean,
-        keep=keep,
-        engine=engine,
-        data=data,
-        device=device,
-        store=store,
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(
+        direction="maximize",
+        sampler=optuna.samplers.GridSampler({"settings": list(points)}, seed=0),
+        pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=keep),
     )
+    with tqdm(total=len(points), desc="tune", unit="setting", disable=None) as bar:
+
+        def tick(*_: object) -> None:
+            bar.update()
+
+        study.optimize(objective, callbacks=[tick])
+    return sorted(done.values(), key=lambda s: (-s.epochs, -s.mean))
 
 
-def _mean(runs: Sequence[Run]) -> float:
-    return _validation(runs).mean
+def _fold_by_fold(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
+    return [Job(row, config, config.dataset, seeds, (fold,)) for fold in range(config.folds)]
 
 
-def _validation(runs: Sequence[Run]) -> Score:
-    """Return the accuracy over runs at the epoch of the best mean."""
-    curves = stack(runs, "val")
-    curves = curves.reshape(len(runs), curves.shape[-1])
-    best = curves[:, best_epoch(curves.mean(axis=0))]
-    return Score(float(best.mean()), float(best.std()))
+def _accuracies(runs: Sequence[Run]) -> list[float]:
+    """Return the accuracy in validation of each run, in percent, at the epoch of the best mean."""
+    curves = 100 * np.array([run.curve["val"] for run in runs])
+    accuracies: list[float] = curves[:, best_epoch(curves.mean(axis=0))].tolist()
+    return accuracies
 
 
 def ranking(standings: Sequence[Standing]) -> Table:
@@ -215,9 +193,9 @@ def ranking(standings: Sequence[Standing]) -> Table:
     return Table(
         f"Search for settings of {config.model.upper()} on {config.dataset}",
         ["settings", "epochs", "validation accuracy"],
-        [[s.name, str(s.epochs), str(s.val)] for s in standings],
+        [[s.name, str(s.epochs), score(s.accuracies)] for s in standings],
         [
-            "Accuracy in percent on a tenth of each fold's training part, mean ± standard "
+            "Accuracy in percent on a tenth of each fold's training part, mean ± sample standard "
             "deviation over folds, at the epoch with the best mean. Put the best settings into a "
             "config, then train and test them with `mpsn reproduce tu`."
         ],

@@ -259,8 +259,6 @@ def _train(job: Job, data: TUDataset, folds: Folds, resources: Resources) -> lis
         seeds=seeds * (1 + config.whole),
         device=resources.device,
         tick=resources.tick,
-        pauses=resources.rounds,
-        watch=lambda curves: resources.report(_runs(job, data, folds, both(curves))),
     )
     return both([t.curve for t in trained])
 
