@@ -56,8 +56,9 @@ def test_the_page_is_written_whole(runs, tmp_path):
         write_report(runs, tmp_path / "new" / "report.html" / "below")
 
 
-def test_a_folder_without_records_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "CATALOG", {})
+def test_a_folder_without_records_is_said(tmp_path):
+    (tmp_path / "sr").mkdir()
+    (tmp_path / "sr" / "swl.txt").write_text("no record")
     with pytest.raises(FileError, match=r"Expected records of experiments in .* without runs"):
         report(tmp_path)
 

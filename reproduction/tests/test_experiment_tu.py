@@ -26,6 +26,7 @@ from mpsn_reproduction.papers.tu_kernels import KernelConfig, grams
 from mpsn_reproduction.papers.tu_table import (
     MODELS,
     QUOTED,
+    RISING,
     Score,
     at_the_end,
     chosen,
@@ -261,7 +262,7 @@ def test_spread_over_seeds_and_standard_errors_of_differences():
     assert one.minus(two) == "+2.0 ± 1.0"  # by folds 71 - 70 and 75 - 72: 1 and 3
     assert one.minus(Score.of(np.array([[70.0]]))) == ""
     records = [record("sin", SMALL, made(range(2), (0, 1, 2)))]
-    assert table(records).rows[0][5] == "3"
+    assert next(row[5] for row in table(records).rows if row[1] == "SIN") == "3"
 
 
 def test_which_models_have_several_seeds():
@@ -296,7 +297,9 @@ def test_the_table_shows_ours_beside_what_is_quoted():
     assert chosen(rows(records))["REDDIT-BINARY", "sin"].name == "sin-mean"
     found = table(records)
     lines = [line[:2] for line in found.rows]
-    assert lines[0] == ["NCI1", "SWL kernel"]
+    assert lines[0] == ["NCI1", "Avg △"]
+    assert [row[3] for row in found.rows[:2]] == ["0.05", "0.0"]
+    assert lines[2] == ["NCI1", "SWL kernel"]
     assert ["REDDIT-BINARY", "SIN"] in lines
     assert ["NCI1", "RWK", "", "> 3 days", "", ""] in found.rows
     sin = next(line for line in found.rows if line[:2] == ["REDDIT-BINARY", "SIN"])
@@ -314,13 +317,31 @@ def test_the_table_shows_ours_beside_what_is_quoted():
     notes = "\n".join(found.notes)
     assert "of sin-mean and sin-sum the first is shown; its validation accuracy is 80.0" in notes
     assert "NCI1: SWL kernel on 1 of 10 folds." in notes
+    assert "Not run: PROTEINS, IMDB-BINARY, IMDB-MULTI, REDDIT-MULTI-5K." in found.notes
     assert "3 graphs are in no test fold" in notes
     assert "from the paper's 92.2 ± 1.0, not within one standard deviation" in notes
     figures = EXPERIMENT.figures(records, DataSets(EXPERIMENT, None))
     assert set(figures) == {"tu_triangles", "tu_curves"}
+    shown = np.concatenate([line.get_ydata() for line in figures["tu_triangles"].axes[0].lines])
+    for score in (honest_protocol, paper_protocol):  # of SIN
+        assert score(records[1].runs).mean in shown
     curves = next(ax for ax in figures["tu_curves"].axes if ax.get_title() == "REDDIT-BINARY")
     mean = 100 * np.mean([run.curve["test"] for run in records[2].runs], axis=0)  # of two seeds
     np.testing.assert_allclose(curves.lines[1].get_ydata(), mean)
+
+
+def test_rows_that_have_not_converged_are_marked():
+    """The best epoch on test folds is among the last tenth of the epochs."""
+
+    def line(best):
+        runs = made(range(10))
+        for run_ in runs:
+            run_.curve["test"] = [0.9 if epoch == best else 0.5 for epoch in range(40)]
+        found = table([record("sin", replace(SMALL, dataset="NCI1"), runs)])
+        return found.rows[2][2], RISING in found.notes
+
+    assert line(35) == ("90.0 ± 0.0", False)
+    assert line(36) == line(39) == ("90.0 ± 0.0 †", True)
 
 
 def test_quoted_rows_are_whole():

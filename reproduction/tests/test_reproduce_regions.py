@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+
 from mpsn_reproduction import reproduce
 from mpsn_reproduction.papers import regions
 
@@ -21,6 +23,7 @@ def test_figures_are_drawn_for_the_triangle(tmp_path, monkeypatch):
     small = regions.INPUTS["triangle, d = 1"]._replace(widths=(1,))
     monkeypatch.setitem(regions.INPUTS, "triangle, d = 1", small)
     monkeypatch.setattr(regions, "count", lambda W: len(W))
+    assert regions.area(np.array([[1, 1], [3, 1], [3, 2], [1, 2]])) == 2
     result = reproduce("regions", only=["triangle, d = 1"], seeds=1, out=tmp_path)
     assert [path.name for path in result.figures] == [
         f"{name}.{kind}" for name in ("regions", "regions_populated") for kind in ("png", "svg")

@@ -156,6 +156,27 @@ def test_adjacencies_are_as_defined(K):
             assert found.sign.tolist() == signs
 
 
+def test_messages_of_figure_1():
+    """Of vertex v2 and edge (v5, v7), written out; the figure's complex is not in the text."""
+    simplices = [[1, 2], [2, 3], [1, 3], [2, 4], [3, 4, 5], [5, 6, 7]]
+    K = SimplicialComplex.from_simplices([[v - 1 for v in s] for s in simplices])
+
+    def senders(cell, kind):
+        k = len(cell) - 1
+        cells = [[tuple((s + 1).tolist()) for s in K.simplices(d)] for d in range(K.dim + 1)]
+        pairs = K.adjacency(k, kind)
+        of = pairs.receiver == cells[k].index(cell)
+        dim = k - 1 if kind == "boundary" else k
+        names = sorted(cells[dim][s] for s in pairs.sender[of].tolist())
+        by = [] if kind == "boundary" else [cells[k + 1][s] for s in pairs.shared[of].tolist()]
+        return names, sorted(by)
+
+    assert senders((2,), "boundary") == ([], [])
+    assert senders((2,), "upper") == ([(1,), (3,), (4,)], [(1, 2), (2, 3), (2, 4)])
+    assert senders((5, 7), "boundary") == ([(5,), (7,)], [])
+    assert senders((5, 7), "upper") == ([(5, 6), (6, 7)], [(5, 6, 7), (5, 6, 7)])
+
+
 @given(complexes())
 def test_pairs_come_in_the_documented_order(K):
     for k in range(K.dim + 1):

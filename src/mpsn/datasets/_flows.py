@@ -87,6 +87,9 @@ def synthetic_flows(
     Walks lead from the top left to the bottom right through the bottom left (class 0) or the top
     right (class 1); each step goes to the unexplored neighbor closest to the goal, or with
     probability 0.1 to a random one. Points are drawn until the Betti numbers are (1, 2, 0).
+    The paper gives the square as the unit square, and neither the holes nor the regions of the
+    ends in numbers. All are here as in the authors' code (twitter-research/cwn): points from
+    [-0.05, 1.05]², so that vertices lie on all sides of the regions in the corners of [0, 1]².
 
     Args:
         seed: Seed of all random choices.

@@ -79,7 +79,11 @@ def flow_figures(
         figures[f"{name}_complex"] = figure
         figure, ax = plt.subplots(figsize=(5, 4))
         draw_harmonic(data, ax)
-        figure.set_label("Every path, projected onto the harmonic flows.")
+        angle = harmonic_angle(data)
+        figure.set_label(
+            "Every path, projected onto the harmonic flows: the mean directions of the classes are "
+            f"at an angle of {angle:.0f} degrees."
+        )
         figures[f"{name}_harmonic"] = figure
     curves = {
         rows.get(row, Row(row)).label: [run.curve for run in runs if run.curve]
@@ -131,6 +135,14 @@ def draw_harmonic(data: FlowDataset, ax: "Axes") -> "Axes":
 def harmonic_coordinates(data: FlowDataset) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
     """Return the inner products of each flow with an orthonormal basis of ker L₁, (N, b_1)."""
     return np.asarray((data.complex.harmonic_basis(1).T @ data.x.double()).T)
+
+
+def harmonic_angle(data: FlowDataset) -> float:
+    """Return the angle between the mean harmonic coordinates of the classes, in degrees."""
+    places = harmonic_coordinates(data)
+    one, two = (places[(data.y == label).numpy()].mean(axis=0) for label in (0, 1))
+    cosine = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
+    return float(np.degrees(np.arccos(cosine)))
 
 
 def draw_curves(

@@ -56,6 +56,10 @@ COLUMNS: dict[Model, str] = {
     "mpsn": "MPSN (upper bound)",
 }
 
+WINDOW = (-3, 3, -3, 3)  # of the pictures
+SMALLEST = 36e-4  # area in a picture that can be seen, a ten-thousandth of it
+COUNTED = "Regions in view are those of at least a ten-thousandth of the picture."
+
 
 @dataclass(frozen=True)
 class RegionsConfig:
@@ -182,12 +186,12 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
         return {}
     shown: dict[str, tuple[str, dict[str, NDArray[np.float64]]]] = {
         "regions": (
-            "A slice of the input space of each layer on a triangle, d = 1 and m = 3.",
+            f"A slice of the input space of each layer on a triangle, d = 1 and m = 3. {COUNTED}",
             {model.upper(): matrix(model, TRIANGLE, 1, 3, 0) for model in COLUMNS},
         ),
         "regions_populated": (
-            "The same on a hollow triangle whose edges have a linear map of the features of the "
-            "vertices, for the outputs on vertices.",
+            "A slice of the vertex features of a hollow triangle whose edges have a random linear "
+            f"map of them, d = 1 and m = 3, for the outputs on vertices. {COUNTED}",
             {
                 "GNN / SCNN": populated_matrix("scnn", 3, 0),
                 "MPSN": populated_matrix("mpsn", 3, 0),
@@ -198,12 +202,19 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
     for name, (caption, matrices) in shown.items():
         figure, axes = plt.subplots(1, len(matrices), figsize=(4 * len(matrices), 4.4))
         for ax, (title, W) in zip(axes, matrices.items(), strict=True):
-            cut = slice2d(W, seed=0, window=(-3, 3, -3, 3))
+            cut = slice2d(W, seed=1, window=WINDOW)
             draw_regions(cut, ax)
-            ax.set_title(f"{title}\n{len(cut.polygons)} regions shown, {count(W):,} in all")
+            seen = sum(area(polygon) >= SMALLEST for polygon in cut.polygons)
+            ax.set_title(f"{title}\n{seen} regions in view, {count(W):,} in all")
         figure.set_label(caption)
         drawn[name] = figure
     return drawn
+
+
+def area(polygon: NDArray[np.float64]) -> float:
+    """Return the area of a convex polygon, given its corners in order, (n, 2)."""
+    x, y = (polygon - polygon[0]).T
+    return float(abs(x[:-1] @ y[1:] - x[1:] @ y[:-1])) / 2
 
 
 EXPERIMENT = Experiment(

@@ -113,10 +113,7 @@ def _notes(records: list[Record]) -> list[str]:
         notes.append("All rates are within two standard errors of the authors' code.")
     absent = [name for name in AUTHORS if name not in {r.job.data for r in records}]
     if absent:
-        notes.append(
-            f"Not run: {', '.join(absent)}. All families but the three that are constructed need "
-            "their graph6 files: --data DIR with DIR/sr/*.g6, or --download."
-        )
+        notes.append(f"Not run: {', '.join(absent)}.")
     return notes
 
 
