@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import protocol_data as made
 from mpsn.nn import models
-from mpsn_reproduction.engines import flow_training, graph_training
+from mpsn_reproduction.engines import graph_training
 from mpsn_reproduction.engines.tu_training import Settings
 from mpsn_reproduction.experiment import Experiment, Job
 from mpsn_reproduction.papers import (
@@ -25,8 +25,6 @@ from mpsn_reproduction.papers import (
 )
 from mpsn_reproduction.papers import next as next_node
 from mpsn_reproduction.papers.graph_level import Forest, GraphLevelConfig
-from mpsn_reproduction.papers.map_flow import MapFlowNet
-from mpsn_reproduction.papers.next_models import OrientedConfig, SCoNeConfig
 from mpsn_reproduction.papers.tu import Baseline, TUConfig
 from mpsn_reproduction.papers.tu_kernels import KernelConfig
 from mpsn_reproduction.settings import Network
@@ -50,8 +48,7 @@ class Case:
         fixed: The function that divides the data by labels, as module and name: it is to divide
             spoiled data as the others.
         random: Whether anything depends on the seed.
-        together: How several seeds are trained: one after another, as one network, so that rounding
-            differs, or never in one job.
+        together: Whether a job may have several seeds.
     """
 
     experiment: Experiment
@@ -63,7 +60,7 @@ class Case:
     name: str = ""
     fixed: tuple[Any, str] | None = None
     random: bool = True
-    together: Literal["", "stacked", "never"] = ""
+    together: bool = True
 
     def job(self, *seeds: int) -> Job:
         """Return the job of some seeds, on the first fold."""
@@ -94,15 +91,15 @@ COUNTING = counting.CountingConfig(cin=CIN.cin, train=LEVEL)
 
 FLOW = flow.FlowConfig(
     model=Network(models.EdgeFlowNet, hidden=4, layers=1),
-    training=flow_training.Training(epochs=5, batch=8, lr=0.1, halve_every=2),
+    training=flow.Training(epochs=5, batch=8, lr=0.1, halve_every=2),
 )
 OCEAN = ocean.OceanConfig(
-    model=Network(MapFlowNet, coordinates=2, dims=(0, 1), hidden=4), training=FLOW.training
+    model=Network(ocean.MapFlowNet, coordinates=2, dims=(0, 1), hidden=4), training=FLOW.training
 )
 LOGISTIC = replace(OCEAN, model=ocean.LogisticConfig("flow"))
 STEPS = next_node.Training(epochs=2, batch=8, lr=0.1)
-NEXT = next_node.NextConfig(SCoNeConfig(hidden=4, layers=1), STEPS)
-ORIENTED = next_node.NextConfig(OrientedConfig(width=4, depth=1, coordinates=2), STEPS)
+NEXT = next_node.NextConfig(next_node.SCoNeConfig(hidden=4, layers=1), STEPS)
+ORIENTED = next_node.NextConfig(next_node.OrientedConfig(width=4, depth=1, coordinates=2), STEPS)
 
 
 SHAPES = shapes.ShapesConfig(
@@ -174,12 +171,8 @@ CASES = {
         ("test", "last"),
         COSINE,
     ),
-    "flow": Case(
-        flow.EXPERIMENT, FLOW, made.flows, made.spoil_flows, ("test",), TENTHS, together="stacked"
-    ),
-    "ocean": Case(
-        ocean.EXPERIMENT, OCEAN, made.flows, made.spoil_flows, ("test",), TENTHS, together="stacked"
-    ),
+    "flow": Case(flow.EXPERIMENT, FLOW, made.flows, made.spoil_flows, ("test",), TENTHS),
+    "ocean": Case(ocean.EXPERIMENT, OCEAN, made.flows, made.spoil_flows, ("test",), TENTHS),
     "ocean logistic": Case(
         ocean.EXPERIMENT, LOGISTIC, made.flows, made.spoil_flows, ("test",), random=False
     ),
@@ -229,6 +222,6 @@ CASES = {
         ("test", "once", "n"),
         [0.1] * 4,
         fixed=(surfaces, "split"),
-        together="never",
+        together=False,
     ),
 }

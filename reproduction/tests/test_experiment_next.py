@@ -10,8 +10,8 @@ import complex_files as files
 from mpsn_reproduction import reproduce
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers import next as experiment
+from mpsn_reproduction.papers.next import OrientedConfig, OrientedNet, SCoNe, SCoNeConfig
 from mpsn_reproduction.papers.next_data import next_nodes
-from mpsn_reproduction.papers.next_models import OrientedConfig, OrientedNet, SCoNe, SCoNeConfig
 from mpsn_reproduction.settings import rows
 
 CONFIGS = rows("next", experiment.NextConfig)

@@ -9,11 +9,13 @@ import torch
 from mpsn.datasets import synthetic_flows
 from mpsn.errors import MPSNError
 from mpsn.nn.models import CIN, GIN, SIN, EdgeFlowNet, Hierarchical
+from mpsn.training import _run
 from mpsn_reproduction import report, reproduce
 from mpsn_reproduction.catalog import CATALOG, find
-from mpsn_reproduction.engines import flow_training, graph_training, one_by_one, tu_training
+from mpsn_reproduction.engines import graph_training, one_by_one, tu_training
 from mpsn_reproduction.experiment import Resources
 from mpsn_reproduction.page import sections
+from mpsn_reproduction.papers import flow
 from mpsn_reproduction.settings import override, plain, rows
 from ranks import complexes
 
@@ -45,9 +47,9 @@ def molecules(precision, together, model):
 def flows(precision, together, model):
     """Train networks as ``mpsn reproduce flow`` does; return losses and accuracies."""
     data = synthetic_flows(points=100, train=20, test=10)
-    settings = flow_training.Training(epochs=2, batch=8, precision=precision)
+    settings = flow.Training(epochs=2, batch=8, precision=precision)
     place = Resources(torch.device("cpu"), None, lambda n: None)
-    found = flow_training.train(model, data, settings, SEEDS[:together], place)
+    found = flow.train(model, data, settings, SEEDS[:together], place)
     return np.array([[run.curve["loss"], run.curve["test"]] for run in found])
 
 
@@ -121,7 +123,7 @@ def test_products_are_rounded_as_long_as_training_lasts(name, monkeypatch):
         entered.append(precision)
         return nullcontext()
 
-    for module in (tu_training, graph_training, flow_training, one_by_one):
+    for module in (tu_training, graph_training, _run, one_by_one):
         monkeypatch.setattr(module, "products", product)
     train("tf32", 1, model)
     assert set(entered) == {"tf32"}
@@ -132,9 +134,7 @@ def test_tf32_is_float32_on_a_cpu():
     np.testing.assert_array_equal(train("tf32", 1, model), train("float32", 1, model))
 
 
-@pytest.mark.parametrize(
-    "kind", [tu_training.Settings, graph_training.Training, flow_training.Training]
-)
+@pytest.mark.parametrize("kind", [tu_training.Settings, graph_training.Training, flow.Training])
 def test_unknown_precisions_are_refused(kind):
     with pytest.raises(MPSNError, match="Expected precision float32, tf32 or bf16, got 'half'"):
         kind(precision="half")

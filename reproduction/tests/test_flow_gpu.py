@@ -1,12 +1,12 @@
-"""Training on a GPU, where steps are recorded and replayed: as on the CPU, and the same twice."""
+"""Training on a GPU: as on the CPU, and the same twice."""
 
 import pytest
 import torch
 
 from mpsn.datasets import synthetic_flows
 from mpsn.nn.models import EdgeFlowNet
-from mpsn_reproduction.engines.flow_training import Training, train
 from mpsn_reproduction.experiment import Resources
+from mpsn_reproduction.papers.flow import Training, train
 from mpsn_reproduction.settings import Network
 
 pytestmark = pytest.mark.gpu

@@ -8,8 +8,7 @@ import mpsn
 from mpsn import SimplicialComplex
 from mpsn.errors import ComplexError, LayerError
 from mpsn.testing import assert_orientation_invariant
-from mpsn_reproduction.papers.coordinates import laplacian_coordinates
-from mpsn_reproduction.papers.map_flow import MapFlowNet
+from mpsn_reproduction.papers.ocean import MapFlowNet, laplacian_coordinates
 
 KARATE = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
 

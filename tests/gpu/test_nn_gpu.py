@@ -110,24 +110,6 @@ def test_sparse_rows(dtype, columns):
     assert torch.equal(out, sparse @ h.cuda())
 
 
-@pytest.mark.parametrize("config", [{"act": "tanh"}, {"act": "relu", "l0_inv": True}])
-def test_networks_side_by_side(config):
-    from mpsn.nn.models import EdgeFlowNet
-    from mpsn_reproduction.engines.flow_stack import EdgeFlowStack
-
-    torch.manual_seed(0)
-    K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
-    nets = [EdgeFlowNet(hidden=16, **config).double() for _ in range(3)]
-    x = torch.randn(3, 78, 7, 1, dtype=torch.float64)
-    stacks = EdgeFlowStack(nets, K), EdgeFlowStack([net.cuda() for net in nets], K.to("cuda"))
-    out = [stack(x.to(stack.stacked[0].device)) for stack in stacks]
-    torch.testing.assert_close(out[1].cpu(), out[0], rtol=1e-9, atol=1e-9)
-    for y in out:
-        y.sum().backward()
-    for a, b in zip(stacks[0].stacked, stacks[1].stacked, strict=True):
-        torch.testing.assert_close(b.grad.cpu(), a.grad, rtol=1e-9, atol=1e-9)
-
-
 def derivatives(function, inputs):
     """Return the value, first derivatives and some of the second."""
     inputs = [t.cuda().requires_grad_() for t in inputs]

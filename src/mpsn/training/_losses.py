@@ -84,8 +84,8 @@ def accuracy(outputs: Tensor, y: Tensor) -> float:
     """Return the accuracy of logits (B, C) for classes (B,), or (B, T) for tasks of 0 and 1."""
     if y.dim() == 1 and outputs.dim() == 2 and outputs.shape[1] > 1:
         right = outputs.argmax(dim=1) == y
-        return float(right[known(y)].float().mean())
-    return _by_task(lambda out, truth: ((out > 0) == (truth > 0.5)).float().mean(), outputs, y)
+        return float(right[known(y)].double().mean())
+    return _by_task(lambda out, truth: ((out > 0) == (truth > 0.5)).double().mean(), outputs, y)
 
 
 def auc(outputs: Tensor, y: Tensor) -> float:

@@ -4,23 +4,63 @@ Networks are trained on paths in one direction, and tested on other paths, forwa
 """
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from statistics import fmean
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.training import seeded
-from mpsn.training._device import one_thread
-from mpsn.training._loop import fit
-from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
+from mpsn.nn import OrientedConv, SCoNeConv
+from mpsn.training import Trainer
+from mpsn_reproduction.experiment import (
+    DataSets,
+    Experiment,
+    Job,
+    Measured,
+    Record,
+    Resources,
+    Run,
+    by_row,
+    differences,
+)
 from mpsn_reproduction.papers.next_data import NextNodes, Steps, next_nodes
-from mpsn_reproduction.papers.next_models import OrientedConfig, OrientedNet, SCoNe, SCoNeConfig
-from mpsn_reproduction.papers.next_table import figures, measured, table
+from mpsn_reproduction.papers.ocean import laplacian_coordinates
+from mpsn_reproduction.table import Table, score
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SPLITS = 10
+NEVER = -1e9
+DIRECTIONS = ("forward", "reversed")
+ORDER = ("markov-1", "markov-2", "scone", "scone-prefixes")
+COMPARED = ("oriented", "scone-prefixes")  # the second is taken from the first
+
+
+@dataclass(frozen=True)
+class SCoNeConfig:
+    """Settings of SCoNe."""
+
+    hidden: int = 16
+    """Width of the layers."""
+    layers: int = 3
+    """Number of layers."""
+
+
+@dataclass(frozen=True)
+class OrientedConfig:
+    """Settings of an oriented network with a readout of its own."""
+
+    width: int = 16
+    """Width of the layers and of the readout."""
+    depth: int = 2
+    """Number of layers."""
+    coordinates: int = 4
+    """Number of Laplacian coordinates of the vertices that the readout sees; 0 for none."""
 
 
 @dataclass(frozen=True)
@@ -88,31 +128,64 @@ def work(job: Job, resources: Resources) -> list[Run]:
     for seed in job.seeds:
         for fold in job.folds:
             test = data.test[fold]
-            if isinstance(config.model, Markov):
-                known = [prefixes(data.complex, part(s, ~test)) for s in used]
-                found = {
-                    name: markov(config.model, known, data.complex, part(s, test))
-                    for name, s in directions.items()
-                }
-            else:
-                known = [part(s, ~test) for s in used]
-                if config.training.prefixes:
-                    known = [prefixes(data.complex, s) for s in known]
-                model = train(config, data.complex, join(known), seed * SPLITS + fold, resources)
-                with torch.no_grad():
-                    found = {
-                        name: model(*on(data.complex, part(s, test), resources.device)).cpu()
-                        for name, s in directions.items()
-                    }
-            hits = {
-                name: 100
-                * int((scores.argmax(1) == directions[name].y[test]).sum())
-                / int(test.sum())
-                for name, scores in found.items()
-            }
-            runs.append(Run(seed, fold, dict(hits)))
-            resources.tick(config.training.epochs)
+            learned = [part(steps, ~test) for steps in used]
+            if isinstance(config.model, Markov) or config.training.prefixes:
+                learned = [prefixes(data.complex, steps) for steps in learned]
+            predict = fit(config, data.complex, learned, seed * SPLITS + fold, resources)
+            metrics: dict[str, int | float] = {}
+            for name, steps in directions.items():
+                asked = part(steps, test)
+                right = predict(asked).argmax(dim=1) == asked.y
+                metrics[name] = 100 * int(right.sum()) / len(right)
+            runs.append(Run(seed, fold, metrics))
     return runs
+
+
+def fit(
+    config: NextConfig,
+    K: SimplicialComplex,
+    learned: Sequence[Steps],
+    seed: int,
+    resources: Resources,
+) -> Callable[[Steps], Tensor]:
+    """Return a model of paths: from others to a score per candidate, (N, C)."""
+    model, training = config.model, config.training
+    if isinstance(model, Markov):
+        resources.tick(training.epochs)
+        return lambda steps: markov(model, learned, K, steps)
+
+    def network(seed: int) -> torch.nn.Module:
+        return SCoNe(model, K) if isinstance(model, SCoNeConfig) else OrientedNet(model, K)
+
+    trainer = Trainer(
+        network,
+        optimizer="adam",
+        lr=training.lr,
+        weight_decay=training.decay,
+        epochs=training.epochs,
+        batch_size=training.batch,
+        device=str(resources.device),
+        seed=seed,
+        callbacks=[lambda run: resources.tick(1)],
+    )
+    steps = join(learned)
+    trainer.fit(Paths(K, steps, resources.device), steps.y, {"train": range(len(steps.y))})
+    return lambda steps: trainer.predict(Paths(K, steps, resources.device)).cpu()
+
+
+class Paths:
+    """Paths on a complex as a trainer takes them: from positions to the arguments of a network."""
+
+    def __init__(self, K: SimplicialComplex, steps: Steps, device: torch.device) -> None:
+        self.K, self.paths = K.to(device), Steps(*(values.to(device) for values in steps))
+
+    def __len__(self) -> int:
+        return len(self.paths.y)
+
+    def batch(self, index: Tensor) -> tuple[SimplicialComplex, Tensor, Tensor, Tensor]:
+        """Return the complex, flows (n_1, B), last vertices (B,) and candidates (B, C)."""
+        x, last, candidates, _ = part(self.paths, index)
+        return self.K, x, last, candidates
 
 
 def part(steps: Steps, index: Tensor) -> Steps:
@@ -120,22 +193,14 @@ def part(steps: Steps, index: Tensor) -> Steps:
     return Steps(steps.x[:, index], *(values[index] for values in steps[1:]))
 
 
-def join(several: list[Steps]) -> Steps:
+def join(lists: Sequence[Steps]) -> Steps:
     """Return all paths of several lists."""
     return Steps(
         *(
             torch.cat(values, dim=1 if i == 0 else 0)
-            for i, values in enumerate(zip(*several, strict=True))
+            for i, values in enumerate(zip(*lists, strict=True))
         )
     )
-
-
-def on(
-    K: SimplicialComplex, steps: Steps, device: torch.device
-) -> tuple[SimplicialComplex, Tensor, Tensor, Tensor]:
-    """Return what a model reads, on a device."""
-    x, last, after = (values.to(device) for values in steps[:3])
-    return K.to(device), x, last, after
 
 
 def prefixes(K: SimplicialComplex, steps: Steps) -> Steps:
@@ -176,7 +241,7 @@ def _along(flow: Tensor, number: dict[tuple[int, int], int], u: int, v: int) -> 
     return float(flow[number[u, v]]) if u < v else -float(flow[number[v, u]])
 
 
-def markov(config: Markov, known: list[Steps], K: SimplicialComplex, asked: Steps) -> Tensor:
+def markov(config: Markov, learned: Sequence[Steps], K: SimplicialComplex, asked: Steps) -> Tensor:
     """Return a score per candidate, (N, C): counts of steps; ties go to the first candidate."""
     number = {(u, v): i for i, (u, v) in enumerate(K.simplices(1).tolist())}
     counts: Counter[tuple[int, ...]] = Counter()
@@ -185,7 +250,7 @@ def markov(config: Markov, known: list[Steps], K: SimplicialComplex, asked: Step
         into = [w for w in near if w >= 0 and _along(flow, number, w, u) > 0]
         return into[0] if len(into) == 1 else -1
 
-    for steps in known:
+    for steps in learned:
         rows = zip(steps.x.T, steps.last.tolist(), steps.candidates.tolist(), steps.y, strict=True)
         for flow, u, near, y in rows:
             counts[u, near[y]] += 1
@@ -201,34 +266,118 @@ def markov(config: Markov, known: list[Steps], K: SimplicialComplex, asked: Step
     return torch.stack(out)
 
 
-def train(
-    config: NextConfig, K: SimplicialComplex, known: Steps, seed: int, resources: Resources
-) -> torch.nn.Module:
-    """Train a network on paths."""
-    training, device = config.training, resources.device
-    K, *inputs = on(K, known, device)
-    y = known.y.to(device)
-    generator = torch.Generator().manual_seed(seed)
-    with seeded(seed, device), one_thread(device):
-        kind = SCoNe if isinstance(config.model, SCoNeConfig) else OrientedNet
-        net: torch.nn.Module = kind(config.model, K).to(device)  # type: ignore[arg-type]
-        optimizer = torch.optim.Adam(net.parameters(), training.lr, weight_decay=training.decay)
+class SCoNe(torch.nn.Module):
+    """SCoNe: oriented layers on edges, then the divergence at the neighbors of the last vertex.
 
-        def step(index: Tensor) -> None:
-            x, last, candidates = (
-                values[:, index] if i == 0 else values[index] for i, values in enumerate(inputs)
-            )
-            optimizer.zero_grad()
-            logits = net(K, x, last, candidates)
-            torch.nn.functional.cross_entropy(logits, y[index]).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
+    Shapes:
+        Flows (n_1, N), last vertices (N,) and candidates (N, C) in, logits (N, C) out.
+    """
 
-        def batches(epoch: int) -> tuple[Tensor, ...]:
-            order = torch.randperm(len(y), generator=generator).to(device)
-            return torch.split(order, training.batch)
+    def __init__(self, config: SCoNeConfig, K: SimplicialComplex) -> None:
+        super().__init__()
+        widths = [1, *[config.hidden] * config.layers]
+        self.layers = torch.nn.ModuleList(
+            SCoNeConv(*widths[i : i + 2]) for i in range(config.layers)
+        )
+        self.out = torch.nn.Linear(config.hidden, 1, bias=False)
 
-        fit(net, training.epochs, batches, step, lambda: None)
-    return net
+    def forward(self, K: SimplicialComplex, x: Tensor, last: Tensor, candidates: Tensor) -> Tensor:
+        """Return logits."""
+        h = x[..., None]  # (n_1, N, 1)
+        for layer in self.layers:
+            h = layer(K, h)
+        at = K.incidence(1).from_cofaces(self.out(h), signed=True)[..., 0].T  # B_1 h, (N, n_0)
+        return at.gather(1, candidates.clamp(min=0)).masked_fill(candidates < 0, NEVER)
+
+
+class OrientedNet(torch.nn.Module):
+    """Oriented layers on edges, and a perceptron on each candidate v after the last vertex u.
+
+    The perceptron reads what no orientation changes: hidden features of the edge in the direction
+    from u to v, the divergence of hidden features at v, and, with Laplacian coordinates p, p_v,
+    p_v - p_u and the sum of p_head - p_tail over the flow.
+
+    Shapes:
+        As for :class:`SCoNe`.
+    """
+
+    p: Tensor
+    number: Tensor
+
+    def __init__(self, config: OrientedConfig, K: SimplicialComplex) -> None:
+        super().__init__()
+        widths = [1, *[config.width] * config.depth]
+        self.layers = torch.nn.ModuleList(
+            OrientedConv(*widths[i : i + 2], act="tanh") for i in range(config.depth)
+        )
+        d = config.coordinates
+        p = laplacian_coordinates(K, d).float() if d else torch.zeros(K.num_nodes, 0)
+        self.register_buffer("p", p.to(K.device))
+        u, v = K.simplices(1).T
+        number = torch.zeros(K.num_nodes, K.num_nodes, dtype=torch.int64, device=K.device)
+        number[u, v] = number[v, u] = torch.arange(K.count(1), device=K.device)
+        self.register_buffer("number", number)
+        self.head = torch.nn.Sequential(
+            torch.nn.Linear(2 * config.width + 1 + 3 * d, 2 * config.width),
+            torch.nn.ReLU(),
+            torch.nn.Linear(2 * config.width, 1),
+        )
+
+    def forward(self, K: SimplicialComplex, x: Tensor, last: Tensor, candidates: Tensor) -> Tensor:
+        """Return logits."""
+        h = x[..., None]  # (n_1, N, 1)
+        for layer in self.layers:
+            h = layer(K, h)
+        v, u = candidates.clamp(min=0), last[:, None]  # (N, C), (N, 1)
+        edge, path = self.number[u, v], torch.arange(len(u), device=x.device)[:, None]
+        sign = K.incidence(1).signs.view(-1, 2)[edge, 0] * torch.where(u < v, 1, -1)  # from u to v
+        along = torch.cat([h, x[..., None]], dim=2)[edge, path] * sign[..., None]
+        at = K.incidence(1).from_cofaces(h, signed=True)[v, path]
+        shift = K.incidence(1).from_faces(self.p, signed=True)  # p_head - p_tail, (n_1, d)
+        moved = (x.T @ shift)[:, None].expand(*v.shape, -1)
+        parts = [along, at, self.p[v], self.p[v] - self.p[u], moved]
+        out: Tensor = self.head(torch.cat(parts, dim=2))[..., 0]
+        return out.masked_fill(candidates < 0, NEVER)
+
+
+def measured(job: Job) -> Measured:
+    """Return what a run has."""
+    return Measured(DIRECTIONS)
+
+
+def table(records: list[Record]) -> Table:
+    """Return accuracies forward and reversed."""
+    found = by_row(records, ORDER)
+    lines = [
+        [row, *(score([run.metrics[d] for run in runs]) for d in DIRECTIONS), str(len(runs))]
+        for row, runs in found.items()
+    ]
+    notes = [
+        "Accuracy in percent on test paths, mean ± sample standard deviation over splits; 18 % is "
+        "chance."
+    ]
+    if apart := differences(found, *COMPARED, DIRECTIONS):
+        lines.append([" minus ".join(COMPARED), *apart, str(apart[0].runs)])
+    columns = ["model", *DIRECTIONS, "runs"]
+    return Table("Ocean drifters: the next step", columns, lines, notes, highest=DIRECTIONS)
+
+
+def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
+    """Draw the accuracies, every split a dot."""
+    from matplotlib import pyplot as plt
+
+    found = by_row(records, ORDER)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 0.4 * len(found) + 1.2), sharey=True)
+    for ax, name in zip(axes, DIRECTIONS, strict=True):
+        for i, runs in enumerate(found.values()):
+            values = [run.metrics[name] for run in runs]
+            ax.plot(values, [i] * len(values), "o", color=f"C{i}", alpha=0.4)
+            ax.plot(fmean(values), i, "|", color=f"C{i}", markersize=18)
+        ax.set(title=name, xlabel="accuracy, %", yticks=range(len(found)), yticklabels=list(found))
+        ax.axvline(18, color="0.7", linestyle=":")
+    axes[0].invert_yaxis()
+    figure.set_label("Accuracy in each split (dots) and on average (bars); dotted is chance.")
+    return {"next": figure}
 
 
 EXPERIMENT = Experiment(

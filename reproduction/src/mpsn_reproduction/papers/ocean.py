@@ -1,13 +1,20 @@
 """Ocean drifters: the right half of the paper's table on trajectories, and beyond it."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from mpsn.complexes import Complex
 from mpsn.datasets import FlowDataset, find_data, ocean_drifters
-from mpsn.nn.models import EdgeFlowNet
-from mpsn_reproduction.engines.flow_training import Training, train
+from mpsn.errors import ComplexError, LayerError
+from mpsn.nn import functional as fn
+from mpsn.nn import global_pool
+from mpsn.nn.models import EdgeFlowNet, Model
 from mpsn_reproduction.experiment import (
     DataSets,
     Experiment,
@@ -17,10 +24,8 @@ from mpsn_reproduction.experiment import (
     Resources,
     Run,
 )
-from mpsn_reproduction.papers import flow_report as _flow_report
-from mpsn_reproduction.papers.coordinates import laplacian_coordinates
-from mpsn_reproduction.papers.flow_report import Row, accuracy_table, flow_figures
-from mpsn_reproduction.papers.map_flow import MapFlowNet
+from mpsn_reproduction.papers import flow as _flow
+from mpsn_reproduction.papers.flow import Row, Training, accuracy_table, flow_figures, train
 from mpsn_reproduction.settings import Network
 from mpsn_reproduction.table import Table
 
@@ -40,6 +45,119 @@ ROWS = {
     "map-flow": Row("Map-flow network"),
     "map-flow-splits": Row("Map-flow network, random splits"),
 }
+
+
+def laplacian_coordinates(K: Complex, number: int) -> Tensor:
+    """Return coordinates of the vertices, (n_0, number) float64, from the graph Laplacian.
+
+    Eigenvectors of :math:`L_0` for its smallest positive eigenvalues, scaled to mean square 1 and
+    signed so that the entry of largest magnitude is positive. Uses a dense matrix.
+
+    Args:
+        K: A connected complex.
+        number: Number of coordinates.
+
+    Example:
+        >>> from mpsn_reproduction.papers.ocean import laplacian_coordinates
+        >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
+        >>> laplacian_coordinates(K, 1).round(decimals=2).T.abs()
+        tensor([[1.2200, 0.0000, 1.2200]], dtype=torch.float64)
+    """
+    if not 1 <= number < K.num_nodes or K.betti_numbers()[0] != 1:
+        raise ComplexError(
+            f"Expected a connected complex of more than {number} >= 1 vertices, got {K} with "
+            f"Betti numbers {K.betti_numbers()}; take a component, or fewer coordinates."
+        )
+    L = K.hodge_laplacian(0, dtype=torch.float64).to_dense()
+    waves: Tensor = torch.linalg.eigh(L).eigenvectors[:, 1 : number + 1]
+    largest = waves.gather(0, waves.abs().round(decimals=9).argmax(dim=0, keepdim=True))
+    return waves * largest.sign() * math.sqrt(K.num_nodes)
+
+
+class MapFlowNet(Model):
+    r"""A classifier of flows that uses the positions of their ends, edges and triangles.
+
+    The flow h on edges sends orientation invariant messages: to vertices
+    :math:`(\mp B_1 h)_+`, where it starts and where it ends; on edges :math:`|h|`; to triangles,
+    or other 2-cells, :math:`|B_2^\top h|`. Each is multiplied by the position of its cell, the mean
+    :math:`p` of the coordinates of its vertices, and summed,
+
+    .. math:: r_\mp = \sum_{v} (\mp B_1 h)_{v+}\, p_v, \quad r_1 = \sum_{e} |h_e|\, p_e, \quad
+        r_2 = \sum_{t} |B_2^\top h|_t\, p_t,
+
+    and a perceptron with one hidden layer reads the sums, which are unchanged under
+    :math:`h \to T_1 h`, :math:`B_1 \to B_1 T_1`, :math:`B_2 \to T_1 B_2 T_2`. Reversing a flow
+    swaps r₋ and r₊, so the two can be distinguished.
+
+    The coordinates are features of the vertices, ``K.x[0]``: those of a map, or
+    :func:`laplacian_coordinates`. With the identity matrix as coordinates, the first
+    dense layer is a learned embedding of the vertices.
+
+    Args:
+        coordinates: Number d of coordinates of a vertex. Defaults to 8.
+        dims: Dimensions to use: ends of the flow (0), its edges (1), 2-cells it curls around (2).
+            Defaults to its ends.
+        hidden: Width of the perceptron. Defaults to 64.
+        out_channels: Number of classes. Defaults to 2.
+
+    Shapes:
+        As for :class:`mpsn.nn.models.EdgeFlowNet`, with h of width 1; ``K.x[0]`` is (n_0, d).
+
+    Example:
+        >>> from mpsn_reproduction.papers.ocean import MapFlowNet, laplacian_coordinates
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> K = K.replace(x=[laplacian_coordinates(K, 8).float()])
+        >>> MapFlowNet()(K, torch.randn(78, 5, 1)).shape
+        torch.Size([5, 2])
+    """
+
+    dim, in_channels = 1, 1
+
+    def __init__(
+        self,
+        coordinates: int = 8,
+        dims: tuple[int, ...] = (0,),
+        hidden: int = 64,
+        out_channels: int = 2,
+    ) -> None:
+        super().__init__(locals())
+        if not dims or not set(dims) <= {0, 1, 2}:
+            raise LayerError(f"Expected dims among 0, 1 and 2, got {dims}.")
+        self.coordinates, self.dims = coordinates, dims
+        sums = len(dims) + (0 in dims)
+        self.head = torch.nn.Sequential(
+            torch.nn.Linear(sums * coordinates, hidden),
+            torch.nn.ReLU(),
+            torch.nn.Linear(hidden, out_channels),
+        )
+
+    def forward(self, K: Complex, h: Tensor) -> Tensor:
+        """Return one row per complex, or per flow of a batch."""
+        d, position = self.coordinates, K.x[0] if K.x else None
+        if position is None or position.shape[1] != d:
+            raise LayerError(
+                f"Expected coordinates of the vertices in K.x[0], of shape ({K.num_nodes}, {d}), "
+                f"got {None if position is None else tuple(position.shape)}; set them with replace."
+            )
+        out: Tensor = self.head(torch.cat(list(self._sums(K, h, position.to(h.dtype))), dim=-1))
+        return out
+
+    def _sums(self, K: Complex, h: Tensor, position: Tensor) -> Iterator[Tensor]:
+        places = [position]  # up to dimension 2, the mean over faces is that over vertices
+        for k in range(1, max(self.dims) + 1):
+            places.append(K.incidence(k).from_faces(places[-1], reduce="mean"))  # (n_k, d)
+        for k in self.dims:
+            if k == 0:
+                change = fn.aggregate(K, 0, "coboundary", h, signed=True)  # B_1 h, (n_0, ..., 1)
+                signals = [(-change).relu(), change.relu()]
+            elif k == 1:
+                signals = [h.abs()]
+            else:
+                signals = [fn.aggregate(K, 2, "boundary", h, signed=True).abs()]  # |B_2ᵀ h|
+            where = places[k][:, None] if h.dim() == 3 else places[k]
+            for signal in signals:
+                yield global_pool(K, k, signal * where)  # (..., d)
+
 
 MPSN_TANH, MAP_FLOW = Network(EdgeFlowNet), Network(MapFlowNet)
 NOTE = (
@@ -96,7 +214,7 @@ class OceanConfig:
 
 
 def jobs(row: str, config: OceanConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return one job: all seeds are trained side by side; a regression needs only one."""
+    """Return one job; a regression needs only one seed."""
     if isinstance(config.model, RandomSplits):
         seeds = tuple(range(config.model.splits))
     return [Job(row, config, seeds=seeds[:1] if _is_regression(config) else seeds)]
@@ -153,9 +271,8 @@ def logistic_regression(config: LogisticConfig, data: FlowDataset) -> dict[str, 
 
 
 def steps(job: Job) -> int:
-    """Return the number of epochs; a regression is one step."""
-    passes = len(job.seeds) if isinstance(job.config.model, RandomSplits) else 1
-    return 1 if _is_regression(job.config) else passes * int(job.config.training.epochs)
+    """Return the number of epochs of all runs; a regression is one step."""
+    return 1 if _is_regression(job.config) else _flow.steps(job)
 
 
 def table(records: list[Record]) -> Table:
@@ -177,7 +294,7 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
 
 def measured(job: Job) -> Measured:
     """Return what a run has; a regression has no curves."""
-    found = _flow_report.measured(job)
+    found = _flow.measured(job)
     return Measured(found.metrics) if _is_regression(job.config) else found
 
 
