@@ -66,6 +66,20 @@ def test_harmonic_bases(K):
         torch.testing.assert_close(image, torch.zeros_like(image), atol=1e-9, rtol=0)
 
 
+@pytest.mark.parametrize(
+    "graph",
+    [nx.cycle_graph(400), nx.complete_bipartite_graph(7, 9)],  # of many steps, and of many holes
+    ids=["by a factorization", "by decomposition"],
+)
+def test_harmonic_bases_of_larger_graphs(graph):
+    K = clique_complex(graph)
+    basis = K.harmonic_basis(1)
+    assert basis.shape == (K.count(1), K.count(1) - K.count(0) + 1)
+    torch.testing.assert_close(basis.T @ basis, torch.eye(basis.shape[1], dtype=torch.float64))
+    divergence = K.boundary_matrix(1, dtype=torch.float64) @ basis
+    torch.testing.assert_close(divergence, torch.zeros_like(divergence), atol=1e-9, rtol=0)
+
+
 @given(complexes(features=3, oriented=True))
 def test_hodge_decomposition(K):
     for k in range(K.dim + 1):

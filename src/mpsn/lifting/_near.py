@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from scipy.spatial import cKDTree
 from torch import Tensor
 
 from mpsn._rows.checks import as_tensor, check_features
@@ -94,12 +93,18 @@ def _squares(position: Tensor, pairs: Tensor) -> Tensor:
 def within(position: Tensor, radius: float, budget: Budget) -> Tensor:
     """Return the pairs (m, 2) of points at a distance of at most ``radius``, in any order."""
     if position.is_cpu:
-        tree = cKDTree(position.double().numpy())
+        tree = _tree(position)
         most = (tree.count_neighbors(tree, radius * SLACK) - len(position)) // 2
         budget.check(most, EDGE_BYTES * most)
         pairs = torch.from_numpy(tree.query_pairs(radius * SLACK, output_type="ndarray"))
         return closer(position, pairs, radius)
     return by_grid(position, radius, budget)
+
+
+def _tree(position: Tensor) -> Any:
+    from scipy.spatial import cKDTree  # imports for a tenth of a second: lifts of graphs do without
+
+    return cKDTree(position.double().numpy())
 
 
 def by_grid(position: Tensor, radius: float, budget: Budget) -> Tensor:
@@ -147,7 +152,7 @@ def nearest(position: Tensor, k: int, budget: Budget) -> Tensor:
         return torch.zeros((0, 2), dtype=torch.int64, device=position.device)
     cloud = position.double()
     if position.is_cpu:
-        _, index = cKDTree(cloud.numpy()).query(cloud.numpy(), k + 1)
+        _, index = _tree(position).query(cloud.numpy(), k + 1)
         near = torch.from_numpy(np.asarray(index, np.int64))
     else:
         how = "donot_use_mm_for_euclid_dist"
