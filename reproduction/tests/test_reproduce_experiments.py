@@ -9,6 +9,7 @@ import time
 import pytest
 
 from mpsn_reproduction import local as _local
+from mpsn_reproduction.catalog import CATALOG
 from processes import MPSN, finish, start
 
 ROWS = ["sin", "swl", "mlp-sum", "gin"]
@@ -41,6 +42,11 @@ def test_json_is_for_programs(mpsn, tmp_path):
         "SR(25,12,5,6)": 0,
         "SR(28,12,6,4)": 0,
     }
+
+
+def test_the_help_has_all_descriptions_whole(mpsn):
+    out = "".join(mpsn("reproduce", "--help")[1].split())
+    assert all(entry.help.splitlines()[0].replace(" ", "") in out for entry in CATALOG.values())
 
 
 @pytest.mark.parametrize(

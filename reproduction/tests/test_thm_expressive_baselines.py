@@ -165,18 +165,22 @@ def test_substructures_are_those_of_networkx(drawn):
 def test_neighborhoods_of_edges_are_induced_subgraphs(drawn):
     graph, _ = drawn
     near = Neighborhoods.of(mpsn.clique_complex(graph))
-    center = near.sum.rows.row
-    assert torch.equal(near.sum.rows.item, torch.arange(len(center)))
+    center = near.sum.cell
+    assert torch.equal(near.sum.face, torch.arange(len(center)))
     pairs = list(zip(center.tolist(), near.member.tolist(), strict=True))
     around = {p: {p, *graph[p]} for p in graph}
     assert pairs == sorted((p, w) for p in graph for w in around[p])
     rows = [(p, q, w) for p, q in pairs for w in sorted(around[p] | around[q])]
     one = torch.eye(len(pairs) + 1, dtype=torch.float64)[:, :-1]  # the last row is 0
     where = {pair: i for i, pair in enumerate(pairs)}
-    assert torch.equal(near.sent @ one[:-1], one[[where.get((p, w), -1) for p, _, w in rows]])
-    assert torch.equal(near.received @ one[:-1], one[[where.get((q, w), -1) for _, q, w in rows]])
+    assert torch.equal(
+        near.sent.from_faces(one[:-1]), one[[where.get((p, w), -1) for p, _, w in rows]]
+    )
+    assert torch.equal(
+        near.received.from_faces(one[:-1]), one[[where.get((q, w), -1) for _, q, w in rows]]
+    )
     assert near.marks.tolist() == [[w == p, w == q] for p, q, w in rows]
-    ends = torch.stack([near.graph.rows.row, near.graph.rows.item])
+    ends = torch.stack([near.graph.cell, near.graph.face])
     edge_index = ends[:, ends[0] != ends[1]]
     edges = {(rows[i][:2], rows[i][2], rows[j][2]) for i, j in edge_index.T.tolist()}
     assert len(edges) == edge_index.shape[1] == ends.shape[1] - len(rows)
@@ -187,4 +191,4 @@ def test_neighborhoods_of_edges_are_induced_subgraphs(drawn):
         if graph.has_edge(u, w)
     }
     conv, x = GCNConv(3, 2).double(), torch.randn(len(rows), 3, dtype=torch.float64)
-    torch.testing.assert_close(near.graph @ conv.lin(x) + conv.bias, conv(x, edge_index))
+    torch.testing.assert_close(near.gcn(conv, x), conv(x, edge_index))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpsn.cli._output import print_table
+from mpsn.cli.output import print_table
 
 
 def printed(capsys, monkeypatch, columns, rows, width=80):

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from mpsn.cli._output import AsJson, print_below, print_table, refuse, split
+from mpsn.cli.output import AsJson, print_below, print_table, refuse, split
 from mpsn.errors import MPSNError, visible
 from mpsn_reproduction.catalog import CATALOG, Entry
 
@@ -118,7 +118,9 @@ def _command(name: str, entry: Entry) -> Callable[..., None]:
 
 
 for _name, _entry in CATALOG.items():
-    reproduce.command(_name, help=_entry.help)(_command(_name, _entry))
+    reproduce.command(_name, help=_entry.help, short_help=_entry.help.splitlines()[0])(
+        _command(_name, _entry)
+    )
 
 
 @tune.command("tu")

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, Protocol
 
 from tqdm import tqdm
 
-from mpsn._files.io import check_writable
 from mpsn.errors import ConfigError, MissingDataError, MPSNError
-from mpsn.training._distributed import norms_apart
-from mpsn.training._processes import agree, check_same, rank, world_size
+from mpsn.files import check_writable
+from mpsn.training import agree, check_same, rank, world_size
 from mpsn_reproduction.experiment import DataSets, Experiment, Job, Record
 from mpsn_reproduction.local import LocalEngine
 from mpsn_reproduction.store import Store, remaining
@@ -85,7 +84,7 @@ def run(
         agree(partial(check_writable, store.path(job), what="records", parents=True))
     missing = _read(data, left)
     left = [job for job in left if experiment.source(job) not in missing]
-    check_same([norms_apart(), *map(str, left)], "data sets and MPSN_SYNC_NORM")
+    check_same([*map(str, left)], "data sets")
     if missing and (only or not (done or left)):
         names, reasons = zip(*missing.values(), strict=True)
         raise MPSNError(f"No data for {', '.join(names)}. {reasons[0]}")

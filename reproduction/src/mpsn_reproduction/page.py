@@ -8,12 +8,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from mpsn._files.io import atomic_write, check_writable
 from mpsn.errors import FileError
-from mpsn.training._device import Precision
+from mpsn.files import atomic_write, check_writable
 from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.experiment import Experiment, Record
-from mpsn_reproduction.settings import plain
+from mpsn_reproduction.settings import Precision, plain
 from mpsn_reproduction.settings import rows as rows_of
 from mpsn_reproduction.store import Store, folder_name
 from mpsn_reproduction.table import Table

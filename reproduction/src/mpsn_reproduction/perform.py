@@ -8,8 +8,7 @@ import time
 import torch
 
 import mpsn
-from mpsn.training._distributed import norms_apart
-from mpsn.training._processes import world_size
+from mpsn.training import world_size
 from mpsn_reproduction.experiment import Experiment, Job, Record, Resources
 
 
@@ -41,7 +40,6 @@ def peak_memory() -> int:
 def environment(device: torch.device) -> dict[str, str]:
     """Return the versions and the hardware that a result may depend on."""
     cuda = device.type == "cuda"
-    apart = ", each with its own batch norms" if norms_apart() else ""
     return {
         "mpsn": mpsn.__version__,
         "python": platform.python_version(),
@@ -50,5 +48,5 @@ def environment(device: torch.device) -> dict[str, str]:
         "device": torch.cuda.get_device_name(device) if cuda else "cpu",
         "cores": str(os.cpu_count()),
         "threads": str(torch.get_num_threads()),
-        "processes": f"{world_size()}{apart}",
+        "processes": str(world_size()),
     }

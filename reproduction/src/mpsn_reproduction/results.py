@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
-from mpsn._files.io import save_figure
 from mpsn.errors import FileError, MissingPackageError, MPSNError
-from mpsn.training._device import Precision, check_precision
-from mpsn.training._processes import rank
+from mpsn.files import save_figure
+from mpsn.training import rank
 from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.engine import LOCAL, Engine, run
 from mpsn_reproduction.experiment import DataSets, Record
-from mpsn_reproduction.settings import override, rows
+from mpsn_reproduction.settings import Precision, override, rows
 from mpsn_reproduction.store import folder_name
 from mpsn_reproduction.table import Table
 
@@ -71,7 +71,8 @@ def reproduce(
     if quick:
         configs = {row: config.quick() for row, config in configs.items()}
     if precision is not None:
-        check_precision(precision)
+        if precision not in get_args(Precision):
+            raise MPSNError(f"Expected precision float32, tf32 or bf16, got {precision!r:.40}.")
         if not CATALOG[name].has_precision:
             raise MPSNError(
                 f"Expected no precision for {name}, whose settings have none, got {precision!r}."

@@ -12,7 +12,7 @@ from functools import partial
 from importlib import resources
 from inspect import signature
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from mpsn.errors import ConfigError, FileError, did_you_mean
 from mpsn.nn.models import Model
@@ -20,6 +20,7 @@ from mpsn.training import from_plain
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
+Precision = Literal["float32", "tf32", "bf16"]
 
 
 class Network(Mapping[str, Any], Generic[M]):

@@ -18,8 +18,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mpsn._files.io import atomic_write
 from mpsn.errors import ConfigError, FileError
+from mpsn.files import atomic_write
 from mpsn.training import from_plain
 from mpsn_reproduction.experiment import Job, Record
 from mpsn_reproduction.settings import Network, plain

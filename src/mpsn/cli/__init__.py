@@ -18,8 +18,8 @@ from rich.markup import escape
 
 from mpsn.cli._graphs import distinguish, lift
 from mpsn.cli._models import fit, predict
-from mpsn.cli._output import Command, name_types, print_error
 from mpsn.cli._show import show
+from mpsn.cli.output import Command, name_types, print_error
 from mpsn.errors import LeftOut, MissingPackageError, MPSNError, visible
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from mpsn.cli._output import csv_cell, print_lines
+from mpsn.cli.output import csv_cell, print_lines
 from mpsn.errors import FileError, GraphError, visible
 
 CellLabels = Annotated[

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from mpsn.cli._inputs import graphs_of, read_and_lift
-from mpsn.cli._output import AsJson, drawing, print_table, refuse, split
+from mpsn.cli.output import AsJson, drawing, print_table, refuse, split
 from mpsn.errors import GraphError, TooLargeError
 
 MaxRing = Annotated[

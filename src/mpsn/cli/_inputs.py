@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpsn.cli._output import refuse
+from mpsn.cli.output import refuse
 from mpsn.errors import FileError, GraphError, did_you_mean
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from mpsn.cli._labels import (
     sizes,
     with_labels,
 )
-from mpsn.cli._output import AsJson, csv_cell, print_lines, refuse, split
+from mpsn.cli.output import AsJson, csv_cell, print_lines, refuse, split
 from mpsn.errors import GraphError, visible
 
 Data = Annotated[

@@ -9,7 +9,7 @@ import typer
 
 from mpsn.cli._graphs import print_rows
 from mpsn.cli._inputs import graphs_of
-from mpsn.cli._output import AsJson, drawing, print_lines, print_table, refuse
+from mpsn.cli.output import AsJson, drawing, print_lines, print_table, refuse
 from mpsn.errors import GraphError, MissingPackageError
 
 if TYPE_CHECKING:

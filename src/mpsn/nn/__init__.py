@@ -11,6 +11,7 @@ from mpsn.nn.conv import (
     SINConv,
     SNNConv,
 )
+from mpsn.nn.conv._mlp import RowNorm, mlp
 from mpsn.nn.pool import Pooled, TopKPool, coarsen, topk_pool, unpool
 from mpsn.nn.populate import Populate
 from mpsn.nn.readout import ComplexReadout, Even, global_pool, jump
@@ -24,6 +25,7 @@ __all__ = [
     "OrientedConv",
     "Pooled",
     "Populate",
+    "RowNorm",
     "SCConv",
     "SCoNeConv",
     "SINConv",
@@ -33,6 +35,7 @@ __all__ = [
     "functional",
     "global_pool",
     "jump",
+    "mlp",
     "models",
     "topk_pool",
     "unpool",

@@ -5,6 +5,7 @@ from mpsn.training._config import from_plain
 from mpsn.training._device import pick_device, seeded
 from mpsn.training._launch import joined
 from mpsn.training._losses import METRICS, loss_of
+from mpsn.training._processes import agree, check_same, rank, world_size
 from mpsn.training._run import History, Run
 from mpsn.training._schedules import StepDecay
 from mpsn.training._selection import Selected, best_epoch, select
@@ -20,14 +21,18 @@ __all__ = [
     "StepDecay",
     "Trainer",
     "TrainerSettings",
+    "agree",
     "best_epoch",
     "captured",
+    "check_same",
     "forward_padded",
     "from_plain",
     "hold_out",
     "joined",
     "loss_of",
     "pick_device",
+    "rank",
     "seeded",
     "select",
+    "world_size",
 ]

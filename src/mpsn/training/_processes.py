@@ -53,7 +53,12 @@ def all_sum(x: Tensor) -> Tensor:
 
 
 def agree(function: Callable[[], T]) -> T:
-    """Return what a function returns, or raise what it raises, in the first process."""
+    """Return what a function returns, or raise what it raises, in the first process.
+
+    Example:
+        >>> mpsn.training.agree(lambda: mpsn.training.rank())
+        0
+    """
     if world_size() == 1:
         return function()
     found: list[Any] = [None]

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from mpsn._rows.rows import Rows, ends, ranges
-from mpsn._rows.sums import Matrix
-from mpsn.complexes.complex import Complex
-from mpsn.nn._checks import cochains
-from mpsn.nn.models import Model
+from mpsn.complexes import Complex
+from mpsn_reproduction.baselines._layered import (
+    Layered,
+    offsets_of,
+    ranges,
+    summing,
+    vertex_features,
+)
 
 NUMBERS = 1 << 25  # features of one layer computed at a time, except in training
 
@@ -28,8 +29,8 @@ class Pairs:
         first, second: Vertices i and j of each pair, (P,).
         turned: Row of (j, i) for each pair, (P,).
         same: Row of (i, i) for each vertex, (n,).
-        sum: Adds up vertices of each graph, (C, n).
-        rows, columns: Add up the pairs with a given first, or second, vertex, (n, P).
+        sum: Adds up the vertices of each graph.
+        rows, columns: Add up the pairs with a given first, or second, vertex.
 
     Example:
         >>> from mpsn_reproduction.baselines._pairs import Pairs
@@ -42,18 +43,17 @@ class Pairs:
         self.sizes = sizes
         self.batch = torch.repeat_interleave(sizes)
         n, each = len(self.batch), sizes[self.batch]
-        start = sizes.cumsum(0) - sizes
+        start = offsets_of(sizes)[self.batch]
         vertex = torch.arange(n, device=sizes.device)
-        self.local = vertex - start[self.batch]
-        self.first, self.second = ranges(start[self.batch], each)
-        offsets = ends(each)
-        self.same = offsets[:-1] + self.local
-        self.turned = offsets[self.second] + self.local[self.first]
-        pairs = len(self.first)
-        every = torch.arange(pairs, device=sizes.device)
-        self.rows = Matrix(Rows(every, pairs, ptr=offsets))
-        self.columns = Matrix(Rows(self.turned, pairs, ptr=offsets))
-        self.sum = Matrix(Rows(vertex, n, ptr=ends(sizes)))
+        self.local = vertex - start
+        self.first, self.second = ranges(start, each)
+        first_pair = offsets_of(each)[:-1]
+        self.same = first_pair + self.local
+        self.turned = first_pair[self.second] + self.local[self.first]
+        pairs = torch.arange(len(self.first), device=sizes.device)
+        self.rows = summing(pairs, each, len(pairs))
+        self.columns = summing(self.turned, each, len(pairs))
+        self.sum = summing(vertex, sizes, n)
 
     def at(self, i: Tensor, j: Tensor) -> Tensor:
         """Return the rows of pairs of vertices of the same graph."""
@@ -90,45 +90,19 @@ class Pairs:
         return torch.cat(found).index_select(0, order)
 
 
-class PairNetwork(Model):
+class PairNetwork(Layered):
     """A network on all pairs of vertices of each graph.
 
     The first features of a pair (i, j) are whether it is an edge and, if i = j, the features of the
     vertex. The readout pools the pairs (i, i) and the others, as if they were of two dimensions.
-
-    Args:
-        in_channels: Width of the features of vertices; it and the others as for GIN.
-
-    Attributes:
-        layer: Makes a module of widths F and G, the name of a non-linearity and whether to use
-            batch normalization; it maps features (P, F) of pairs, given the pairs, to (P, G).
+    Layers map features (P, F) of pairs, given the pairs, to (P, G).
     """
 
-    layer: type[torch.nn.Module]
-
-    def __init__(
-        self,
-        in_channels: int = 1,
-        hidden: int = 16,
-        out_channels: int = 16,
-        layers: int = 5,
-        act: Literal["elu", "relu", "tanh"] = "elu",
-        norm: bool = False,
-        jump: bool = False,
-        readout: Literal["sum", "mean"] = "sum",
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__(locals())
-        self.in_channels, self.max_dim, self.hidden = in_channels, 0, hidden
-        self.jump, self.mean = jump, readout == "mean"
-        widths = [in_channels + 1] + [hidden] * layers
-        self.layers = torch.nn.ModuleList(self.layer(*ends, act, norm) for ends in pairwise(widths))
-        self.readout = self.new_readout(dims=(0, 1))
+    extra, dims = 1, 2
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        like = self.readout.last.weight
-        (x,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, like)
+        x = vertex_features(self, K, xs)
         ends, pooled = K.incidence(1).table, []
         for part in self._parts(K.ptr(0).diff()):
             (v, w), (e, f) = (K.ptr(k)[[part.start, part.stop]].tolist() for k in (0, 1))
@@ -152,13 +126,9 @@ class PairNetwork(Model):
         i, j = ends.T
         h[pairs.at(i, j), 0] = h[pairs.at(j, i), 0] = 1
         h[pairs.same, 1:] = x
-        outs = []
-        for layer in self.layers:
-            h = layer(h, pairs)
-            outs.append(h)
-        h = torch.cat(outs, dim=-1) if self.jump else h
-        same = pairs.sum @ h.index_select(0, pairs.same)  # (C, F)
-        other = pairs.sum @ (pairs.rows @ h) - same
+        h = self.through_layers(h, pairs)
+        same = pairs.sum.from_faces(h.index_select(0, pairs.same))  # (C, F)
+        other = pairs.sum.from_faces(pairs.rows.from_faces(h)) - same
         if self.mean:
             n = pairs.sizes[:, None]
             return [same / n.clamp(min=1), other / (n * (n - 1)).clamp(min=1)]

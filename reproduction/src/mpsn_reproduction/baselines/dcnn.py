@@ -6,11 +6,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 from torch_geometric.nn import SimpleConv
+from torch_geometric.nn.resolver import activation_resolver
 
-from mpsn.complexes.complex import Complex
+from mpsn.complexes import Complex
 from mpsn.nn import global_pool
-from mpsn.nn._checks import activation, cochains
 from mpsn.nn.models import Model
+from mpsn_reproduction.baselines._layered import vertex_features
 
 
 class DCNN(Model):
@@ -51,12 +52,12 @@ class DCNN(Model):
         width = in_channels * (layers + 1)
         self.step = SimpleConv(aggr="mean")
         self.weight = torch.nn.Parameter(torch.empty(width).normal_())
-        self.act, self.dropout = activation(act), torch.nn.Dropout(dropout)
+        self.act, self.dropout = activation_resolver(act), torch.nn.Dropout(dropout)
         self.last = torch.nn.Linear(width, out_channels)
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        (h,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, self.last.weight)
+        h = vertex_features(self, K, xs)
         ends = K.incidence(1).table.T  # (2, n_1)
         edge_index = torch.cat([ends, ends.flip(0)], dim=1)
         means = [global_pool(K, 0, h, "mean")]  # (C, F)

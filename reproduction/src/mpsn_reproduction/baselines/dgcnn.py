@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import Conv1d, Dropout, Flatten, Linear, MaxPool1d, ReLU
 from torch_geometric.nn import SimpleConv, SortAggregation
+from torch_geometric.nn.resolver import activation_resolver
 
-from mpsn.complexes.complex import Complex
+from mpsn.complexes import Complex
 from mpsn.nn import global_pool
-from mpsn.nn._checks import activation, cochains
 from mpsn.nn.models import Model
+from mpsn_reproduction.baselines._layered import vertex_features
 
 KEPT = 30  # vertices of a graph
 
@@ -60,7 +61,7 @@ class DGCNN(Model):
         total = sum(widths[1:])
         self.mean = SimpleConv(aggr="mean", combine_root="self_loop")
         self.layers = torch.nn.ModuleList(Linear(*ends, bias=False) for ends in pairwise(widths))
-        self.act = activation(act)
+        self.act = activation_resolver(act)
         self.sort = SortAggregation(KEPT)
         self.convs = torch.nn.Sequential(
             Conv1d(1, 16, total, stride=total), ReLU(), MaxPool1d(2), Conv1d(16, 32, 5), ReLU()
@@ -72,7 +73,7 @@ class DGCNN(Model):
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        (h,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, self.last.weight)
+        h = vertex_features(self, K, xs)
         ends = K.incidence(1).table.T  # (2, n_1)
         edge_index = torch.cat([ends, ends.flip(0)], dim=1)
         every = []

@@ -6,10 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mpsn.complexes import SimplicialComplex
-from mpsn.complexes.complex import Complex
-from mpsn.nn._checks import cochains
+from mpsn.complexes import Complex, SimplicialComplex
 from mpsn.nn.models import GIN, Model
+from mpsn_reproduction.baselines._layered import vertex_features
 
 LARGEST = 8  # vertices of a substructure
 # Dimension and number of vertices: rings, triangles among them, and larger cliques.
@@ -77,7 +76,6 @@ class GSN(Model):
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        like = self.gin.readout.last.weight
-        (x,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, like)
+        x = vertex_features(self, K, xs)
         out: Tensor = self.gin(K, [torch.cat([x, substructures(K).to(x.dtype).log1p()], dim=1)])
         return out

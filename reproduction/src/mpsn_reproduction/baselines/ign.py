@@ -2,9 +2,9 @@
 
 import torch
 from torch import Tensor
+from torch_geometric.nn.resolver import activation_resolver
 
-from mpsn.nn._checks import activation
-from mpsn.nn.conv._mlp import RowNorm
+from mpsn.nn import RowNorm
 from mpsn_reproduction.baselines._pairs import PairNetwork, Pairs
 
 
@@ -47,9 +47,9 @@ class EquivariantLinear(torch.nn.Module):
         graph = pairs.batch
         n = pairs.sizes[graph, None]
         diagonal = X.index_select(0, pairs.same)
-        rows, columns = pairs.rows @ X / n, pairs.columns @ X / n
+        rows, columns = pairs.rows.from_faces(X) / n, pairs.columns.from_faces(X) / n
         three = torch.cat([diagonal, rows, columns], dim=-1)
-        means = [(pairs.sum @ h).index_select(0, graph) / n for h in (diagonal, rows)]
+        means = [pairs.sum.from_faces(h).index_select(0, graph) / n for h in (diagonal, rows)]
         five = torch.cat([three, *means], dim=-1)
         out = self.pairs(torch.cat([X, X.index_select(0, pairs.turned)], dim=-1))
         out = out + self.rows(five).index_select(0, pairs.first)
@@ -64,7 +64,7 @@ class Layer(torch.nn.Module):
         super().__init__()
         self.linear = EquivariantLinear(in_channels, out_channels)
         self.norm = RowNorm(out_channels) if norm else torch.nn.Identity()
-        self.act = activation(act)
+        self.act = activation_resolver(act)
 
     def forward(self, h: Tensor, pairs: Pairs) -> Tensor:
         """Return features of all pairs."""

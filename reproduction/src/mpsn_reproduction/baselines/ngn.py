@@ -1,19 +1,22 @@
 """Local natural graph networks."""
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
+from torch_geometric.nn.resolver import activation_resolver
 
-from mpsn._rows.rows import Rows, ends, ranges
-from mpsn._rows.sums import Matrix
-from mpsn.complexes.complex import Complex
-from mpsn.nn._checks import activation, cochains
-from mpsn.nn.conv._mlp import RowNorm
-from mpsn.nn.models import Model
+from mpsn.complexes import Complex, Incidence
+from mpsn.nn import RowNorm
+from mpsn_reproduction.baselines._layered import (
+    Layered,
+    offsets_of,
+    ranges,
+    summing,
+    vertex_features,
+)
 
 
 class Neighborhoods(NamedTuple):
@@ -28,16 +31,18 @@ class Neighborhoods(NamedTuple):
         sent: Takes the row (p, w) for each row (p, q, w), w in the neighborhood of the edge, or 0.
         received: Takes the row (q, w), or 0.
         marks: Whether w is p, and whether it is q.
-        graph: The normalized adjacency matrix of GCN between the rows (p, q, w), with loops, where
-            those of a neighborhood of an edge are joined as its vertices are.
+        graph: Adds up the neighbors of the rows (p, q, w) and themselves; those of a neighborhood
+            of an edge are joined as its vertices are.
+        scale: The root of one over the number of these, by which GCN multiplies before and after.
     """
 
     member: Tensor
-    sum: Matrix
-    sent: Matrix
-    received: Matrix
+    sum: Incidence
+    sent: Incidence
+    received: Incidence
     marks: Tensor
-    graph: Matrix
+    graph: Incidence
+    scale: Tensor
 
     @classmethod
     def of(cls, K: Complex) -> "Neighborhoods":
@@ -48,32 +53,33 @@ class Neighborhoods(NamedTuple):
         keys = (pairs[0] * n + pairs[1]).sort().values
         center, member = keys // max(n, 1), keys % max(n, 1)
         degree = torch.bincount(center, minlength=n)
-        offsets = ends(degree)
-        ptr = offsets[:-1]
+        start = offsets_of(degree)[:-1]
         edge = torch.arange(len(keys), device=K.device)
         rows = []
         for end in (center, member):
-            owner, at = ranges(ptr[end], degree[end])
-            rows.append(edge[owner] * n + member[at])
+            owner, other = ranges(start[end], degree[end])
+            rows.append(edge[owner] * n + member[other])
         in_edge = torch.unique(torch.cat(rows))  # (p, q, w) as position of (p, q), and w
         e, w = in_edge // max(n, 1), in_edge % max(n, 1)
         p, q = center[e], member[e]
-        owner, at = ranges(ptr[w], degree[w])
-        target, inside = _find(in_edge, e[owner] * n + member[at])
-        degree = torch.bincount(owner[inside], minlength=len(w))
-        scale = degree.double().rsqrt()
-        graph = Matrix(
-            Rows(target[inside], len(w), ptr=ends(degree)),
-            (scale[owner] * scale[target])[inside],
-        )
+        owner, other = ranges(start[w], degree[w])
+        target, inside = _search(in_edge, e[owner] * n + member[other])
+        neighbors = torch.bincount(owner[inside], minlength=len(w))
         return cls(
             member,
-            Matrix(Rows(edge, len(edge), ptr=offsets)),
-            _rows(keys, p * n + w),
-            _rows(keys, q * n + w),
+            summing(edge, degree, len(edge)),
+            _taking(keys, p * n + w),
+            _taking(keys, q * n + w),
             torch.stack([w == p, w == q], dim=1),
-            graph.pair(graph),
+            summing(target[inside], neighbors, len(w)),
+            neighbors.double().rsqrt()[:, None],
         )
+
+    def gcn(self, conv: GCNConv, h: Tensor) -> Tensor:
+        """Return GCN on the neighborhoods of edges."""
+        scale = self.scale.to(h.dtype)
+        out: Tensor = scale * self.graph.from_faces(scale * conv.lin(h)) + conv.bias
+        return out
 
 
 class Layer(torch.nn.Module):
@@ -84,17 +90,17 @@ class Layer(torch.nn.Module):
         self.first = GCNConv(in_channels + 2, out_channels)
         self.second = GCNConv(out_channels, out_channels)
         self.norm = RowNorm(out_channels) if norm else torch.nn.Identity()
-        self.act = activation(act)
+        self.act = activation_resolver(act)
 
     def forward(self, h: Tensor, near: Neighborhoods) -> Tensor:
         """Return features of the rows (p, w)."""
-        rows = torch.cat([near.sent @ h, near.marks.to(h.dtype)], dim=1)
-        rows = near.graph @ self.first.lin(rows) + self.first.bias
-        rows = near.graph @ self.second.lin(self.act(rows)) + self.second.bias
-        return self.act(self.norm(near.received.T @ rows))
+        rows = torch.cat([near.sent.from_faces(h), near.marks.to(h.dtype)], dim=1)
+        rows = near.gcn(self.second, self.act(near.gcn(self.first, rows)))
+        out: Tensor = self.act(self.norm(near.received.from_cofaces(rows)))
+        return out
 
 
-class NGN(Model):
+class NGN(Layered):
     r"""The local natural graph network with a GCN as message (GCN² of de Haan et al. 2020).
 
     Each vertex p has features v_p on the vertices of its neighborhood G_p. For the message from p
@@ -119,45 +125,23 @@ class NGN(Model):
         torch.Size([1, 16])
     """
 
-    def __init__(
-        self,
-        in_channels: int = 1,
-        hidden: int = 16,
-        out_channels: int = 16,
-        layers: int = 5,
-        act: Literal["elu", "relu", "tanh"] = "elu",
-        norm: bool = False,
-        jump: bool = False,
-        readout: Literal["sum", "mean"] = "sum",
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__(locals())
-        self.in_channels, self.max_dim, self.jump = in_channels, 0, jump
-        widths = [in_channels] + [hidden] * layers
-        self.layers = torch.nn.ModuleList(Layer(*ends, act, norm) for ends in pairwise(widths))
-        self.readout = self.new_readout()
+    layer = Layer
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        like = self.readout.last.weight
-        (x,) = cochains(K, self.features_of(K, xs), 0, self.in_channels, like)
         near = Neighborhoods.of(K)
-        h, outs = x[near.member], []
-        for layer in self.layers:
-            h = layer(h, near)
-            outs.append(h)
-        h = torch.cat(outs, dim=1) if self.jump else h
-        out: Tensor = self.readout(K, [near.sum @ h])
+        h = self.through_layers(vertex_features(self, K, xs)[near.member], near)
+        out: Tensor = self.readout(K, [near.sum.from_faces(h)])
         return out
 
 
-def _find(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+def _search(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     """Return where the wanted numbers would be among ascending keys, and whether they are there."""
-    at = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
-    return at, keys[at] == wanted
+    position = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
+    return position, keys[position] == wanted
 
 
-def _rows(keys: Tensor, wanted: Tensor) -> Matrix:
-    """Return the matrix that takes the row of each wanted key, or 0 where there is none."""
-    at, there = _find(keys, wanted)
-    return Matrix(Rows(at[there], len(keys), ptr=ends(there.long())))
+def _taking(keys: Tensor, wanted: Tensor) -> Incidence:
+    """Return what takes the row of each wanted key, or 0 where there is none."""
+    position, exists = _search(keys, wanted)
+    return summing(position[exists], exists.long(), len(keys))

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from mpsn.nn.conv._mlp import mlp
+from mpsn.nn import mlp
 from mpsn_reproduction.baselines._pairs import PairNetwork, Pairs
 
 

@@ -13,12 +13,12 @@ from torch import Tensor
 from mpsn.complexes import ComplexDataset
 from mpsn.errors import MPSNError
 from mpsn.nn.models import CIN, GIN
-from mpsn.training import seeded
+from mpsn.training import seeded, world_size
 from mpsn.training._capture import Capture
 from mpsn.training._device import Precision, check_precision, computing, exact, one_thread, products
 from mpsn.training._distributed import own_part, sum_gradients
 from mpsn.training._loop import fit
-from mpsn.training._processes import all_sum, world_size
+from mpsn.training._processes import all_sum
 from mpsn_reproduction.engines.on_disk import OnDisk
 from mpsn_reproduction.engines.side_by_side import mini_batches
 from mpsn_reproduction.engines.wide import HEIGHT, Wide, WideData

@@ -21,7 +21,7 @@ from mpsn.datasets import (
     read_molecules,
 )
 from mpsn.errors import FileError, MissingDataError, MPSNError
-from mpsn.training._processes import agree, world_size
+from mpsn.training import agree, world_size
 from mpsn_reproduction.catalog import find
 from mpsn_reproduction.engines.graph_training import Parts
 from mpsn_reproduction.engines.on_disk import OnDisk, encode, find_kinds

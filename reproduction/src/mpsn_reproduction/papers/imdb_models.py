@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import Incidence
+from mpsn.nn import RowNorm
 from mpsn.nn.conv import CINConv
-from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import GIN, SIN
 from mpsn_reproduction.settings import Network
 

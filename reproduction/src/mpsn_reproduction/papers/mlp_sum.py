@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes.complex import Complex
+from mpsn.nn import mlp
 from mpsn.nn._checks import cochains
-from mpsn.nn.conv._mlp import mlp
 from mpsn.nn.models import Model
 from mpsn.nn.readout import ComplexReadout
 

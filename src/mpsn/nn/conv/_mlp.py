@@ -16,9 +16,11 @@ class RowNorm(torch.nn.Module):
 
     Fewer than two rows have no variance: the running statistics are used, and not updated, then.
 
+    Args:
+        channels: Width F of the features.
+
     Example:
-        >>> from mpsn.nn.conv._mlp import RowNorm
-        >>> RowNorm(2)(torch.zeros(0, 2)).shape
+        >>> mpsn.nn.RowNorm(2)(torch.zeros(0, 2)).shape
         torch.Size([0, 2])
     """
 
@@ -56,9 +58,14 @@ def mlp(
 ) -> torch.nn.Sequential:
     """Build a perceptron: Linear, [RowNorm,] activation for each step of ``widths``.
 
+    Args:
+        widths: Width of the input, and of each layer.
+        act: Non-linearity, such as ``"relu"``, or a function.
+        norm: Whether to use :class:`RowNorm`. Defaults to False.
+        first: Kind of the first dense layer. Defaults to :class:`torch.nn.Linear`.
+
     Example:
-        >>> from mpsn.nn.conv._mlp import mlp
-        >>> mlp([3, 8, 2], "relu")(torch.zeros(5, 3)).shape
+        >>> mpsn.nn.mlp([3, 8, 2], "relu")(torch.zeros(5, 3)).shape
         torch.Size([5, 2])
     """
     layers: list[torch.nn.Module] = []

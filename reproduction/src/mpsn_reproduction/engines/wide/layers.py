@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from mpsn.nn.conv._mlp import RowNorm
+from mpsn.nn import RowNorm
+from mpsn.training import world_size
 from mpsn.training._distributed import Norm, batch_norms, norms_apart
-from mpsn.training._processes import world_size
 from mpsn_reproduction.engines.wide import masked
 from mpsn_reproduction.engines.wide.batch import WideBatch
 

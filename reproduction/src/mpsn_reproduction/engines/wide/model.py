@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from mpsn.errors import LayerError
+from mpsn.nn import RowNorm
 from mpsn.nn.conv import CINConv
-from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import CIN, GIN
+from mpsn.training import world_size
 from mpsn.training._distributed import in_step
-from mpsn.training._processes import world_size
 from mpsn_reproduction.engines.wide.batch import WideBatch
 from mpsn_reproduction.engines.wide.layers import (
     Blocks,

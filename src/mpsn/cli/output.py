@@ -1,4 +1,4 @@
-"""What commands share: the --json option, tables, and pictures."""
+"""What commands share, those of plug-ins among them: the --json option, tables, and pictures."""
 
 import inspect
 import re
@@ -164,7 +164,7 @@ def split(words: str, spaces: bool = True) -> tuple[str, ...]:
     """Split a list of names at commas, and at ``spaces``, but not inside parentheses.
 
     Example:
-        >>> from mpsn.cli._output import split
+        >>> from mpsn.cli.output import split
         >>> split("SR(16,6,2,2), wl,swl")
         ('SR(16,6,2,2)', 'wl', 'swl')
         >>> split("CFI, simple regular", spaces=False)
@@ -178,7 +178,7 @@ def csv_cell(value: object) -> object:
     """Return a value for a CSV file; words that a spreadsheet would compute are quoted.
 
     Example:
-        >>> from mpsn.cli._output import csv_cell
+        >>> from mpsn.cli.output import csv_cell
         >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("-1.5"), csv_cell("cat")
         ("'=1+1", -1.5, '-1.5', 'cat')
     """
