@@ -13,7 +13,6 @@ from mpsn import ComplexDataset, clique_complexes, collate
 from mpsn.datasets import (
     TUDataset,
     synthetic_flows,
-    triangulated_surfaces,
 )
 from mpsn_reproduction.experiment import Job
 from mpsn_reproduction.papers import coauthor as _coauthor
@@ -24,6 +23,7 @@ from mpsn_reproduction.papers.coauthor_data import from_arrays as coauthors
 from mpsn_reproduction.papers.folds import Folds
 from mpsn_reproduction.papers.graph_data import GraphData
 from mpsn_reproduction.papers.next_data import from_arrays as next_nodes
+from mpsn_reproduction.papers.surface_search import triangulated_surfaces
 from mpsn_reproduction.papers.temporal_data import TemporalSimplices
 from protocol import mask, noisy, other_labels, spoiled
 

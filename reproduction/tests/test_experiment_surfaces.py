@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, matthews_corrcoef
 
 from mpsn import ComplexDataset, collate
-from mpsn.datasets import SURFACE_TYPES, triangulated_surfaces
+from mpsn.datasets import SURFACE_TYPES
 from mpsn.datasets._surfaces import FILE
 from mpsn.errors import ConfigError
 from mpsn_reproduction import reproduce
 from mpsn_reproduction.experiment import Job, Record, Resources
 from mpsn_reproduction.papers import surfaces
+from mpsn_reproduction.papers.surface_search import triangulated_surfaces
 from mpsn_reproduction.papers.surfaces_nets import Diffusion, bound, harmonic_weights, laplacian
 from mpsn_reproduction.papers.surfaces_table import ROWS, balanced_accuracy_and_mcc
 from mpsn_reproduction.settings import rows

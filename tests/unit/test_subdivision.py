@@ -55,7 +55,10 @@ def test_a_union_is_subdivided_complex_by_complex(data, kind):
 
 
 def test_counts_of_surfaces():
-    K = mpsn.datasets.triangulated_surfaces(7)
+    torus = [[i, (i + a) % 7, (i + 3) % 7] for i in range(7) for a in (1, 2)]
+    octahedron = [[i, 2 + j, 4 + k] for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+    parts = map(SimplicialComplex.from_simplices, (torus, octahedron))
+    K = mpsn.ComplexDataset(collate([S.replace(y=S.euler_number()) for S in parts]))
     v, e, t = K.counts.T
     S = mpsn.ComplexDataset(K.union.barycentric_subdivision())
     assert torch.equal(S.counts, torch.stack([v + e + t, 2 * e + 6 * t, 6 * t], 1))

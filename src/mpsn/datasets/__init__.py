@@ -20,7 +20,7 @@ from mpsn.datasets._shapes import SHAPES, shapes
 from mpsn.datasets._simplices import is_simplices, read_complex
 from mpsn.datasets._sources import find_data
 from mpsn.datasets._strongly_regular import SR_FAMILIES, strongly_regular
-from mpsn.datasets._surfaces import SURFACE_TYPES, surfaces, triangulated_surfaces
+from mpsn.datasets._surfaces import SURFACE_TYPES, surfaces
 from mpsn.datasets._tables import read_cell_labels
 from mpsn.datasets._tu import TU, TU_SETS, TUDataset
 
@@ -59,5 +59,4 @@ __all__ = [
     "strongly_regular",
     "surfaces",
     "synthetic_flows",
-    "triangulated_surfaces",
 ]

@@ -1,7 +1,6 @@
-"""Triangulated closed surfaces: all with 4 to 10 vertices, read from a file or constructed."""
+"""Triangulated closed surfaces: all with 4 to 10 vertices, read from a file."""
 
 import os
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes.complex import as_incidences
 from mpsn.complexes.internal import close_under_faces
 from mpsn.datasets._sources import USE, find_data
-from mpsn.datasets._surface_search import search
 from mpsn.errors import GraphError, MissingDataError
 
 FILE = "surfaces/2_manifolds_n4_10.json.gz"
@@ -46,8 +44,8 @@ def surfaces(data: str | os.PathLike[str] | None = None) -> ComplexDataset[Simpl
     path = find_data(FILE, data)
     if path is None:
         raise MissingDataError(
-            f"Expected the triangulated surfaces at DIR/{FILE}, found none; put the file there and "
-            f"{USE}, or use mpsn.datasets.triangulated_surfaces(n)."
+            f"Expected the triangulated surfaces at DIR/{FILE}, found none; get them from MANTRA "
+            f"(github.com/aidos-lab/MANTRA) and {USE}."
         )
     return read_surfaces(path)
 
@@ -56,38 +54,6 @@ def read_surfaces(path: Path) -> ComplexDataset[SimplicialComplex]:
     """Read and check surfaces in JSON, compressed or not."""
     with open_file(path, "triangulated surfaces") as file:
         return _parse(read_json(file.read().decode()))
-
-
-def triangulated_surfaces(n: int) -> ComplexDataset[SimplicialComplex]:
-    """Make all triangulated closed surfaces with n vertices, up to isomorphism, from scratch.
-
-    Links of vertices are completed one after another in all ways, beginning with a vertex of
-    largest degree; a canonical numbering of the vertices removes duplicates. There are 1, 1, 3, 9,
-    43, 655 and 42 426 surfaces with 4 to 10 vertices; those with 9 take a second, those with 10 a
-    minute or two. The type follows from homology.
-
-    Args:
-        n: Number of vertices, 4 to 10.
-
-    Returns:
-        The surfaces, with labels as in :func:`surfaces`.
-
-    Example:
-        >>> from mpsn.datasets import SURFACE_TYPES, triangulated_surfaces
-        >>> found = triangulated_surfaces(6)
-        >>> [SURFACE_TYPES[i] for i in found.y[:, 0]]
-        ['S^2', 'S^2', 'RP^2']
-    """
-    if not 4 <= n <= 10:
-        raise GraphError(f"Expected 4 to 10 vertices of a surface, got {n!r}.")
-    bits = torch.from_numpy(search(n))  # (surfaces, C(n, 3))
-    rows = sorted(combinations(range(n), 3), key=lambda row: row[::-1])
-    triangles = torch.tensor(rows)[bits.nonzero()[:, 1]]
-    found = _pack(triangles, bits.sum(1), torch.full((len(bits),), n))
-    betti = torch.tensor([K.betti_numbers() for K in found])
-    orientable = betti[:, 2]
-    genus = torch.where(orientable == 1, betti[:, 1] // 2, betti[:, 1] + 1)
-    return ComplexDataset(found.union.replace(y=_labels(orientable, genus)))
 
 
 def _labels(orientable: Tensor, genus: Tensor) -> Tensor:

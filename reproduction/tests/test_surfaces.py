@@ -9,9 +9,10 @@ import networkx as nx
 import pytest
 import torch
 
-from mpsn.datasets import SURFACE_TYPES, surfaces, triangulated_surfaces
+from mpsn.datasets import SURFACE_TYPES, surfaces
 from mpsn.datasets._surfaces import FILE
 from mpsn.errors import FileError, MPSNError
+from mpsn_reproduction.papers.surface_search import triangulated_surfaces
 
 needs_data = pytest.mark.skipif("MPSN_DATA" not in os.environ, reason="MPSN_DATA is not set")
 COUNTS = {4: 1, 5: 1, 6: 3, 7: 9, 8: 43, 9: 655}
@@ -168,7 +169,7 @@ def test_a_truncated_or_missing_file_is_refused(folder, monkeypatch):
         surfaces(folder)
     monkeypatch.delenv("MPSN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    with pytest.raises(FileError, match="triangulated_surfaces"):
+    with pytest.raises(FileError, match="MANTRA"):
         surfaces(folder / "elsewhere")
 
 
