@@ -118,7 +118,7 @@ def test_the_wheel_holds_the_library_alone(archives):
     files = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
     assert modules == {PurePosixPath(p) for p in files if "__pycache__" not in p.parts}
     assert {name.parts[0] for name in modules} == {"mpsn"}
-    assert {name.suffix for name in modules} <= {".py", ".html", ".typed"}
+    assert {name.suffix for name in modules} <= {".py", ".html", ".g6", ".typed"}
 
 
 def test_the_wheel_runs_the_ten_lines_in_an_environment_of_its_own(archives, tmp_path):
