@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import networkx as nx
 import torch
@@ -19,15 +19,18 @@ Kind = Literal["simplicial", "cell", "cubical"]
 Change = dict[int, Tensor]  # per dimension: an order of the cells, or which ones to flip
 
 
+class Options(TypedDict, total=False):
+    """How the layer is called, and on what; see :func:`assert_permutation_equivariant`."""
+
+    in_channels: int | None
+    dim: int | None
+    max_dim: int | None
+    kind: Kind
+    seed: int
+
+
 def assert_permutation_equivariant(
-    layer: Layer,
-    complexes: Sequence[Complex] | None = None,
-    *,
-    in_channels: int | None = None,
-    dim: int | None = None,
-    max_dim: int | None = None,
-    kind: Kind = "simplicial",
-    seed: int = 0,
+    layer: Layer, complexes: Sequence[Complex] | None = None, **options: Unpack[Options]
 ) -> None:
     r"""Assert permutation equivariance, :math:`f(PH, PBP^\top) = P f(H, B)` (Theorem 13).
 
@@ -52,21 +55,11 @@ def assert_permutation_equivariant(
         >>> from mpsn.testing import assert_permutation_equivariant
         >>> assert_permutation_equivariant(mpsn.nn.SINConv(4, 4, max_dim=2))
     """
-    trial = _Trial(layer, in_channels, dim, max_dim, seed)
-    for K in trial.complexes(complexes, kind):
-        order = {k: _permutation(n, trial.generator) for k, n in enumerate(K.counts)}
-        trial.run(K, K.permute(order), "order", order, "f(PH, PBPᵀ) = P f(H, B)")
+    _Trial(layer, **options).permute(complexes, "f(PH, PBPᵀ) = P f(H, B)")
 
 
 def assert_permutation_invariant(
-    model: Layer,
-    complexes: Sequence[Complex] | None = None,
-    *,
-    in_channels: int | None = None,
-    dim: int | None = None,
-    max_dim: int | None = None,
-    kind: Kind = "simplicial",
-    seed: int = 0,
+    model: Layer, complexes: Sequence[Complex] | None = None, **options: Unpack[Options]
 ) -> None:
     r"""Assert permutation invariance, :math:`f(PH, PBP^\top) = f(H, B)`.
 
@@ -77,21 +70,11 @@ def assert_permutation_invariant(
         >>> from mpsn.testing import assert_permutation_invariant
         >>> assert_permutation_invariant(lambda K, h: h.sum(0), in_channels=2, dim=1)
     """
-    trial = _Trial(model, in_channels, dim, max_dim, seed)
-    for K in trial.complexes(complexes, kind):
-        order = {k: _permutation(n, trial.generator) for k, n in enumerate(K.counts)}
-        trial.run(K, K.permute(order), "order", order, "f(PH, PBPᵀ) = f(H, B)", invariant=True)
+    _Trial(model, **options).permute(complexes, "f(PH, PBPᵀ) = f(H, B)", invariant=True)
 
 
 def assert_orientation_equivariant(
-    layer: Layer,
-    complexes: Sequence[Complex] | None = None,
-    *,
-    in_channels: int | None = None,
-    dim: int | None = None,
-    max_dim: int | None = None,
-    kind: Kind = "simplicial",
-    seed: int = 0,
+    layer: Layer, complexes: Sequence[Complex] | None = None, **options: Unpack[Options]
 ) -> None:
     r"""Assert orientation equivariance, :math:`f(TH, TBT) = T f(H, B)` (Theorem 14).
 
@@ -101,21 +84,11 @@ def assert_orientation_equivariant(
         >>> from mpsn.testing import assert_orientation_equivariant
         >>> assert_orientation_equivariant(mpsn.nn.OrientedConv(4, 4, act="tanh"))
     """
-    trial = _Trial(layer, in_channels, dim, max_dim, seed)
-    for K in trial.complexes(complexes, kind):
-        flips = _flips(K, trial.generator)
-        trial.run(K, K.flip(flips), "flips", flips, "f(TH, TBT) = T f(H, B)")
+    _Trial(layer, **options).flip(complexes, "f(TH, TBT) = T f(H, B)")
 
 
 def assert_orientation_invariant(
-    model: Layer,
-    complexes: Sequence[Complex] | None = None,
-    *,
-    in_channels: int | None = None,
-    dim: int | None = None,
-    max_dim: int | None = None,
-    kind: Kind = "simplicial",
-    seed: int = 0,
+    model: Layer, complexes: Sequence[Complex] | None = None, **options: Unpack[Options]
 ) -> None:
     r"""Assert orientation invariance, :math:`f(TH, TBT) = f(H, B)`.
 
@@ -126,17 +99,20 @@ def assert_orientation_invariant(
         >>> from mpsn.testing import assert_orientation_invariant
         >>> assert_orientation_invariant(lambda K, h: h.abs().sum(0), in_channels=2, dim=1)
     """
-    trial = _Trial(model, in_channels, dim, max_dim, seed)
-    for K in trial.complexes(complexes, kind):
-        flips = _flips(K, trial.generator)
-        trial.run(K, K.flip(flips), "flips", flips, "f(TH, TBT) = f(H, B)", invariant=True)
+    _Trial(model, **options).flip(complexes, "f(TH, TBT) = f(H, B)", invariant=True)
 
 
 class _Trial:
     """A layer, how to call it, and how to report what went wrong."""
 
     def __init__(
-        self, layer: Layer, in_channels: int | None, dim: int | None, max_dim: int | None, seed: int
+        self,
+        layer: Layer,
+        in_channels: int | None = None,
+        dim: int | None = None,
+        max_dim: int | None = None,
+        kind: Kind = "simplicial",
+        seed: int = 0,
     ) -> None:
         width = getattr(layer, "in_channels", None) if in_channels is None else in_channels
         if not isinstance(width, int):
@@ -147,25 +123,39 @@ class _Trial:
         self.width = width
         self.dim = getattr(layer, "dim", None) if dim is None else dim
         self.max_dim = getattr(layer, "max_dim", None) if max_dim is None else max_dim
-        self.layer = layer
+        self.layer, self.kind = layer, kind
         if isinstance(layer, torch.nn.Module):
             self.layer = copy.deepcopy(layer).double().eval()
         self.generator = torch.Generator().manual_seed(seed)
 
-    def complexes(self, given: Sequence[Complex] | None, kind: Kind) -> Sequence[Complex]:
+    def complexes(self, complexes: Sequence[Complex] | None) -> Sequence[Complex]:
         """Return the complexes to test the layer on."""
-        if given is not None and not given:
+        if complexes is not None and not complexes:
             raise LayerError("Expected complexes to try the layer on, got none.")
-        return given or _small_complexes(max(self.dim or 0, self.max_dim or 0), kind)
+        return complexes or _small_complexes(max(self.dim or 0, self.max_dim or 0), self.kind)
 
-    def run(
+    def permute(
+        self, complexes: Sequence[Complex] | None, law: str, invariant: bool = False
+    ) -> None:
+        """Compare the layer on complexes and on their permutations."""
+        for K in self.complexes(complexes):
+            order = {k: _permutation(n, self.generator) for k, n in enumerate(K.counts)}
+            self.compare(K, K.permute(order), "order", order, law, invariant)
+
+    def flip(self, complexes: Sequence[Complex] | None, law: str, invariant: bool = False) -> None:
+        """Compare the layer on complexes and with some of their cells flipped."""
+        for K in self.complexes(complexes):
+            flips = _flips(K, self.generator)
+            self.compare(K, K.flip(flips), "flips", flips, law, invariant)
+
+    def compare(
         self,
         K: Complex,
         changed: Complex,
         what: Literal["order", "flips"],
         change: Change,
         law: str,
-        invariant: bool = False,
+        invariant: bool,
     ) -> None:
         """Compare the layer on a changed complex with its changed (or invariant) output."""
         move = _permuted if what == "order" else _flipped
@@ -183,21 +173,23 @@ class _Trial:
                         f"got {tuple(right.shape)}."
                     )
                 right = move(right, k, change)
-            where = f"output {k} has shape {tuple(y.shape)}, not {tuple(right.shape)}"
+            difference = f"output {k} has shape {tuple(y.shape)}, not {tuple(right.shape)}"
             if right.shape == y.shape:
                 y, right = (t if t.dim() > 1 else t.reshape(1, -1) for t in (y, right))
                 close = torch.isclose(y, right, rtol=1e-8, atol=1e-8).flatten(1).all(1)
                 if bool(close.all()):
                     continue
                 row = int((~close).nonzero()[0])
-                where = f"row {row} of output {k} is {y[row].tolist()}, not {right[row].tolist()}"
+                difference = (
+                    f"row {row} of output {k} is {y[row].tolist()}, not {right[row].tolist()}"
+                )
             shown = [x.tolist() for x in (xs if self.dim is None else [xs[self.dim]])]
             raise AssertionError(
                 f"Expected {law}, but it fails on\n"
                 f"    K = {_code(K)}\n"
                 f"    {what} = { {d: t.tolist() for d, t in change.items()} }\n"
                 f"    features = {shown}\n"
-                f"where {where}."
+                f"where {difference}."
             )
 
     def _call(self, K: Complex, xs: list[Tensor]) -> list[tuple[int, Tensor]]:
