@@ -64,42 +64,32 @@ def check_cochain(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> No
 
 def _check_features(K: Complex, k: int, h: Tensor, width: int, like: Tensor) -> None:
     """Raise unless ``h`` is (n_k, F) or (n_k, B, F), of the type and on the device of ``like``."""
-    suits = (
-        isinstance(h, Tensor)
-        and h.device == like.device == K.device
-        and (h.dtype == like.dtype or _same_later(h, like))
-        and h.dim() in (2, 3)
-        and (h.shape[0], h.shape[-1]) == (K.count(k), width)
-    )
-    if not suits:
-        raise LayerError(_misfit(K, k, h, width, like))
+    if not isinstance(h, Tensor):
+        raise LayerError(
+            f"Expected the features of the {k}-cells as a tensor, got {type(h).__name__}."
+        )
+    if not h.device == like.device == K.device:
+        raise LayerError(
+            f"Expected complex, features and layer on one device, got {K.device}, {h.device} and "
+            f"{like.device}; move them with .to(device)."
+        )
+    if h.dtype != like.dtype and not _same_later(h, like):
+        raise LayerError(
+            f"Expected features of type {like.dtype}, like the layer and other features, got "
+            f"{h.dtype}; convert them with .to({like.dtype}), or the others with .to({h.dtype})."
+        )
+    n = K.count(k)
+    if h.dim() not in (2, 3) or (h.shape[0], h.shape[-1]) != (n, width):
+        raise LayerError(
+            f"Expected features of the {k}-cells of shape ({n}, {width}) or ({n}, B, {width}), "
+            f"got {tuple(h.shape)}."
+        )
 
 
 def _same_later(h: Tensor, like: Tensor) -> bool:
     """Return whether types become equal: autocast converts all but doubles."""
     double = torch.float64 in (h.dtype, like.dtype)
     return not double and torch.is_autocast_enabled(h.device.type)
-
-
-def _misfit(K: Complex, k: int, h: Any, width: int, like: Tensor) -> str:
-    """Return what is wrong with features."""
-    if not isinstance(h, Tensor):
-        return f"Expected the features of the {k}-cells as a tensor, got {type(h).__name__}."
-    if not h.device == like.device == K.device:
-        return (
-            f"Expected complex, features and layer on one device, got {K.device}, {h.device} and "
-            f"{like.device}; move them with .to(device)."
-        )
-    if h.dtype != like.dtype and not _same_later(h, like):
-        return (
-            f"Expected features of type {like.dtype}, like the layer and other features, got "
-            f"{h.dtype}; convert them with .to({like.dtype}), or the others with .to({h.dtype})."
-        )
-    n = K.count(k)
-    return (
-        f"Expected features of the {k}-cells of shape ({n}, {width}) or ({n}, B, {width}), "
-        f"got {tuple(h.shape)}."
-    )
 
 
 def cochains(

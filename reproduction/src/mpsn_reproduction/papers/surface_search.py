@@ -11,7 +11,7 @@ import torch
 from numba import njit
 from numpy.typing import NDArray
 
-from mpsn.complexes import ComplexDataset, SimplicialComplex, collate
+from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.errors import GraphError
 
 Table = NDArray[np.int64]
@@ -49,7 +49,7 @@ def triangulated_surfaces(n: int) -> ComplexDataset[SimplicialComplex]:
         genus = betti[1] // 2 if orientable else betti[1] + 1
         kind = genus if orientable else genus + 3
         surfaces.append(K.replace(y=torch.tensor([[kind, orientable, genus, *betti]])))
-    return ComplexDataset(collate(surfaces))
+    return ComplexDataset(surfaces)
 
 
 def search(n: int) -> Table:

@@ -237,10 +237,10 @@ def _receive(p: Tensor, q: Tensor, grad: Tensor | None, B: Incidence, kind: str)
         t.contiguous() for t in (p, q, p if grad is None else grad, B.face, cofaces.item, pieces)
     ]
     width = min(WIDTH, triton.next_power_of_2(columns))
-    many = TILE // width
+    rows = TILE // width
     with torch.cuda.device_of(q):  # type: ignore[no-untyped-call]
-        _received[triton.cdiv(len(out), many), triton.cdiv(columns, width)](
-            *tables, out, len(out), columns, B.width, kind, grad is not None, many, width
+        _received[triton.cdiv(len(out), rows), triton.cdiv(columns, width)](
+            *tables, out, len(out), columns, B.width, kind, grad is not None, rows, width
         )
     if cuts is not None:
         sums = segment_sum(out, cuts[1].item, cuts[1].offsets, None, p.dtype)

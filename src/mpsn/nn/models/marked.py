@@ -43,11 +43,11 @@ class Marked(torch.nn.Module):
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
         check_input(K)
-        given = K.x if xs is None else xs
-        if not given or given[0] is None:
+        features = K.x if xs is None else xs
+        if not features or features[0] is None:
             raise LayerError("Expected vertex features x[0] to append marks to, got none.")
         owner = K.batch(0)  # of each copy
-        wider = [None if x is None else torch.nn.functional.pad(x, (0, 1)) for x in given]
+        wider = [None if x is None else torch.nn.functional.pad(x, (0, 1)) for x in features]
         bare = K.bare().replace(x=wider)
         copies = take(bare, cut_table(bare), owner)
         first = copies.x[0]

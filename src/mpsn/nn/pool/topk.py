@@ -73,13 +73,13 @@ def _best(K: Complex, score: Tensor, ratio: float, count: int | None, dim: int) 
     """Return a mask of the best cells of each complex, without a synchronization."""
     of, ptr = K.batch(dim), K.ptr(dim)
     if count is None:  # a little less, as 0.1 * 30 is more than 3
-        many = (ptr.diff().double() * ratio - 1e-6).ceil().clamp(min=1)
+        keep = (ptr.diff().double() * ratio - 1e-6).ceil().clamp(min=1)
     else:
-        many = torch.full_like(ptr[1:], count)
+        keep = torch.full_like(ptr[1:], count)
     order = score.argsort(descending=True, stable=True)
     order = order[of[order].argsort(stable=True)]  # complex after complex
     best = torch.empty_like(of, dtype=torch.bool)
-    best[order] = torch.arange(len(of), device=of.device) - ptr[of] < many[of]
+    best[order] = torch.arange(len(of), device=of.device) - ptr[of] < keep[of]
     return best
 
 
@@ -136,7 +136,7 @@ class TopKPool(torch.nn.Module):
         """Return the smaller complex, its features, and the map onto it."""
         check_input(K, xs)
         x = xs[self.dim] if self.dim < len(xs) else None
-        like = next((given for given in (x, *xs) if given is not None), None)
+        like = next((features for features in (x, *xs) if features is not None), None)
         if like is None:
             raise LayerError(f"Expected features of the {self.dim}-cells to score, got none.")
         (h,) = cochains_of(K, xs, {self.dim: self.in_channels}, like)

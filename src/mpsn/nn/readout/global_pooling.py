@@ -65,11 +65,11 @@ def as_aggregation(reduce: object) -> Reduce | torch.nn.Module:
     from torch_geometric.nn.resolver import aggregation_resolver
 
     try:
-        found = aggregation_resolver(reduce)
+        aggregation = aggregation_resolver(reduce)
     except (TypeError, ValueError):
-        found = None
-    if isinstance(found, Aggregation):
-        return found  # type: ignore[no-any-return]
+        aggregation = None
+    if isinstance(aggregation, Aggregation):
+        return aggregation  # type: ignore[no-any-return]
     raise LayerError(
         f"Expected reduce 'sum', 'mean', a PyG Aggregation, or the name of one without arguments, "
         f"such as 'max' or 'softmax', got {reduce!r:.60}."
