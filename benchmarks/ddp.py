@@ -28,7 +28,8 @@ from mpsn.estimators import SimplicialClassifier
 from mpsn.estimators import _trainer as trainer
 from mpsn.training._launch import joined
 from mpsn.training._processes import rank, world_size
-from mpsn_reproduction.engines.tu_training import train_folds
+from mpsn_reproduction.experiment import Resources
+from mpsn_reproduction.train import train_classifiers
 
 EPOCHS = 4
 
@@ -74,16 +75,8 @@ def work(kind: str, device: str, graphs: int) -> dict[str, object]:
     if kind == "tu":
         settings, build = setup(data, "sin", EPOCHS)
         split = splits(y)[0]
-        train_folds(
-            complexes,
-            y,
-            [split],
-            build,
-            settings,
-            seeds=[0],
-            device=device,
-            tick=clock.tick,
-        )
+        place = Resources(torch.device(device), None, clock.tick)
+        train_classifiers(build, complexes, y, [split], [0], settings, place)
     else:
         model = SimplicialClassifier(
             epochs=EPOCHS, members=1, kernel=False, device=device, patience=EPOCHS

@@ -37,9 +37,10 @@ from mpsn.datasets import read_collection
 from mpsn.estimators import SimplicialClassifier, SWLKernel, WLKernel, _kernel
 from mpsn.estimators._inputs import prepare
 from mpsn.nn.models import GIN, SIN
-from mpsn.training._splits import hold_out
-from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
+from mpsn.training import hold_out, select
+from mpsn_reproduction.experiment import Resources
 from mpsn_reproduction.papers.folds import tu_folds
+from mpsn_reproduction.train import StepTraining, accuracies, train_classifiers
 
 TU = ("NCI1", "REDDIT-BINARY", "IMDB-BINARY", "IMDB-MULTI", "PROTEINS")
 LARGE = ("REDDIT-BINARY", "IMDB-BINARY", "IMDB-MULTI")  # complexes
@@ -187,18 +188,20 @@ def networks(kind, name, device):
     splits = []
     for train, test in folds:
         stay, held = hold_out(y[train], 0.1, 0)
-        splits.append(Split(*(torch.as_tensor(at) for at in (train[stay], train[held], test))))
+        splits.append({"train": train[stay], "val": train[held], "test": test})
     sizes = (data.union.x[0].shape[1], 32, int(y.max()) + 1, 4)
     same = {"act": "relu", "norm": True, "jump": True, "readout": "sum", "dropout": 0.5}
 
-    def build(_):
+    def build():
         if kind == "GIN":
             return GIN(*sizes, **same)
         return SIN(*sizes, **same, coface_message=False, readout_dims=(0, 1, 2))
 
-    settings = Settings(200, 32, 0.001, 50, 0.5)
-    trained = train_folds(data, y, splits, build, settings, seeds=range(10), device=device)
-    return [t.curve["test"][int(np.argmax(t.curve["val"]))] for t in trained]
+    settings = StepTraining(200, 32, 0.001)
+    place = Resources(torch.device(device), None, lambda epochs: None)
+    trained = train_classifiers(build, data, y, splits, range(10), settings, place)
+    curves = [accuracies(history) for history in trained.histories]
+    return [select(curve["val"], curve["test"]).test for curve in curves]
 
 
 def score(part, name, fold, method, device):

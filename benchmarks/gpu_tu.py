@@ -12,10 +12,20 @@ import torch
 from tu_data import PAPER, setup, splits
 
 from mpsn.datasets import TU
-from mpsn_reproduction.engines.tu_training import train_folds
+from mpsn_reproduction.experiment import Resources
+from mpsn_reproduction.train import accuracies, train_classifiers
 
 EPOCHS = 6  # captures fall into the first ones
 FOLDS = 10
+
+
+def train(data, build, settings, capture, tick):
+    """Train on all folds."""
+    place, parts = Resources(torch.device("cuda"), None, tick), splits(data.y, FOLDS)
+    seeds = range(FOLDS)
+    return train_classifiers(
+        build, data.complexes, data.y, parts, seeds, settings, place, capture=capture
+    )
 
 
 def run(data, kind, capture):
@@ -25,19 +35,9 @@ def run(data, kind, capture):
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()
-    trained = train_folds(
-        data.complexes,
-        data.y,
-        splits(data.y, FOLDS),
-        build,
-        settings,
-        seeds=range(FOLDS),
-        device="cuda",
-        tick=lambda n: at.append(time.perf_counter()),
-        capture=capture,
-    )
-    epochs = torch.tensor(at, dtype=torch.float64).diff()
-    return trained, {
+    trained = train(data, build, settings, capture, lambda n: at.append(time.perf_counter()))
+    epochs = torch.tensor(at[FOLDS - 1 :: FOLDS], dtype=torch.float64).diff()
+    return [accuracies(history) for history in trained.histories], {
         "s_per_epoch": float(epochs[-3:].min()),
         "s_before": at[0] - start,
         "epochs": [round(e, 4) for e in epochs.tolist()],
@@ -49,16 +49,7 @@ def profile(data, kind):
     """Return the kernels an eager epoch spends most time in: name, milliseconds, calls."""
     settings, build = setup(data, kind, 1)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
-        train_folds(
-            data.complexes,
-            data.y,
-            splits(data.y, FOLDS),
-            build,
-            settings,
-            seeds=range(FOLDS),
-            device="cuda",
-            capture=False,
-        )
+        train(data, build, settings, False, lambda n: None)
     top = sorted(seen.key_averages(), key=lambda e: -e.self_device_time_total)[:25]
     return [(e.key[:110], round(e.self_device_time_total / 1e3, 2), e.count) for e in top]
 
@@ -80,12 +71,12 @@ def main():
         for kind in given.models:
             captured, row = run(data, kind, capture=True)
             row = {"data": name, "model": kind, "captured": row}
-            row["loss"] = [t.curve["loss"] for t in captured]
-            row["test"] = [t.curve["test"][-1] for t in captured]
+            row["loss"] = [curve["loss"] for curve in captured]
+            row["test"] = [curve["test"][-1] for curve in captured]
             print(name, kind, "captured", *report(row["captured"]), flush=True)
             if given.eager:
                 eager, row["eager"] = run(data, kind, capture=False)
-                row["loss_eager"] = [t.curve["loss"] for t in eager]
+                row["loss_eager"] = [curve["loss"] for curve in eager]
                 print(name, kind, "eager   ", *report(row["eager"]), flush=True)
             if given.profile:
                 row["profile"] = profile(data, kind)

@@ -3,11 +3,15 @@
 import os
 
 import pytest
+import torch
 from tu_data import setup, splits
 
 from mpsn.datasets import TU
 from mpsn.nn import CINConv
-from mpsn_reproduction.engines.tu_training import train_folds
+from mpsn_reproduction.experiment import Resources
+from mpsn_reproduction.train import train_classifiers
+
+PLACE = Resources(torch.device("cpu"), None, lambda epochs: None)
 
 
 def without_messages(self, K, xs, dims=(0, 1, 2)):
@@ -23,7 +27,7 @@ def test_an_epoch_costs_at_most_1_6_times_its_dense_layers(faster, monkeypatch, 
     settings, build = setup(data, "SIN", epochs=2)
 
     def train():
-        train_folds(data.complexes, data.y, splits(data.y)[:1], build, settings, seeds=[0])
+        train_classifiers(build, data.complexes, data.y, splits(data.y)[:1], [0], settings, PLACE)
 
     def train_without_messages():
         with monkeypatch.context() as patch:

@@ -3,7 +3,7 @@
 import torch
 
 from mpsn.nn.models import GIN, SIN
-from mpsn_reproduction.engines.tu_training import Settings, Split
+from mpsn_reproduction.train import StepTraining
 
 # The paper's table: batch size, learning rate, decay steps, width, layers, norm, dropout, readout.
 PAPER = {
@@ -19,11 +19,11 @@ def splits(y, folds=10):
     """Cut a data set into tenths: one to test on, one to choose by, the rest to train on."""
     parts = torch.randperm(len(y), generator=torch.Generator().manual_seed(0)).tensor_split(folds)
     return [
-        Split(
-            torch.cat([parts[j] for j in range(folds) if j not in (i, (i + 1) % folds)]),
-            parts[(i + 1) % folds],
-            parts[i],
-        )
+        {
+            "train": torch.cat([parts[j] for j in range(folds) if j not in (i, (i + 1) % folds)]),
+            "val": parts[(i + 1) % folds],
+            "test": parts[i],
+        }
         for i in range(folds)
     ]
 
@@ -35,7 +35,7 @@ def setup(data, kind, epochs):
     same = {"act": "relu", "norm": norm, "jump": True, "readout": readout, "dropout": dropout}
     after = {"coface_message": False, "readout_dims": (0, 2)}
 
-    def build(fold):
+    def build():
         return GIN(*sizes, **same) if kind == "GIN" else SIN(*sizes, **same, **after)
 
-    return Settings(epochs, batch, lr, decay_every, 0.5), build
+    return StepTraining(epochs, batch, lr, decay_every, 0.5), build

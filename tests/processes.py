@@ -11,9 +11,7 @@ from pathlib import Path
 import torch
 
 FORK = multiprocessing.get_context("forkserver")
-FORK.set_forkserver_preload(
-    ["mpsn.cli", "mpsn.estimators", "mpsn_reproduction.engines.tu_training"]
-)
+FORK.set_forkserver_preload(["mpsn.cli", "mpsn.estimators", "mpsn_reproduction.train"])
 MPSN = "from mpsn.cli import main; main()"
 
 

@@ -25,11 +25,17 @@ from mpsn.nn.models import CIN, SIN, Hierarchical
 from mpsn.training._distributed import Parallel, sum_gradients
 from mpsn.training._launch import joined
 from mpsn.training._processes import rank, world_size
-from mpsn_reproduction.engines import graph_training, tu_training
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers.graph_data import GraphData
 from mpsn_reproduction.papers.graph_level import GraphLevelConfig, work
 from mpsn_reproduction.settings import Network
+from mpsn_reproduction.train import (
+    CosineTraining,
+    StepTraining,
+    accuracies,
+    train,
+    train_classifiers,
+)
 from processes import FORK
 
 # 25 are for training: the last batch of eight is of one graph, fewer than there are processes.
@@ -37,6 +43,7 @@ GRAPHS = [nx.gnp_random_graph(5 + (i * 7) % 13, 0.2 + 0.3 * (i % 2), seed=i) for
 ROWS = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
 FIT: dict[str, Any] = {"hidden": 8, "epochs": 3, "members": 1, "kernel": False, "device": "cpu"}
 FIT |= {"layers": 1, "batch_size": 8}
+ALONE = Resources(torch.device("cpu"), None, lambda epochs: None)
 
 
 def run_ranks(size: int, out: Path, function: Callable[..., Any], *args: Any) -> list[Any]:
@@ -163,17 +170,17 @@ def complexes() -> mpsn.ComplexDataset:
 def folds() -> dict[str, Any]:
     """Train as ``mpsn reproduce tu`` does."""
     data, y, at = complexes(), torch.arange(28) % 2, torch.arange(28)
-    split = tu_training.Split(at[:17], at[17:22], at[22:])
-    settings = tu_training.Settings(epochs=3, batch_size=8, lr=0.01)
+    split = {"train": at[:17], "val": at[17:22], "test": at[22:]}
+    settings = StepTraining(epochs=3, batch_size=8, lr=0.01)
     sizes = {"in_channels": 3, "hidden": 8, "out_channels": 2, "layers": 2}
-    same = {**sizes, "coface_message": False, "norm": True, "dropout": 0.5}
     out = {}
     for name, build in {
-        "sin": lambda _: SIN(**same, jump=True, act="relu"),
-        "pooled": lambda _: Hierarchical(**same),
+        "sin": lambda: SIN(**sizes, coface_message=False, jump=True, act="relu"),
+        "pooled": lambda: Hierarchical(**sizes, coface_message=False),
     }.items():
-        (found,) = tu_training.train_folds(data, y, [split], build, settings, seeds=[3])
-        out |= {f"{name}: {key}": np.array(curve) for key, curve in found.curve.items()}
+        trainer = train_classifiers(build, data, y, [split], [3], settings, ALONE)
+        curves = accuracies(trainer.histories[0])
+        out |= {f"{name}: {key}": np.array(curve) for key, curve in curves.items()}
     return out
 
 
@@ -181,12 +188,12 @@ def molecules() -> dict[str, Any]:
     """Train as ``mpsn reproduce zinc`` does."""
     data, at = complexes(), torch.arange(28)
     y = torch.randn(28, 2, generator=torch.Generator().manual_seed(1))
-    parts = graph_training.Parts(at[:17], at[17:22], at[22:])
-    settings = graph_training.Training(epochs=3, batch_size=8, lr=0.01, average=0.5)
-    network = Network(CIN, in_channels=3, hidden=8, out_channels=2, layers=1, norm=True)
-    network = network.replace(act="relu", dropout=0.2)
-    (found,) = graph_training.train(data, y, parts, network, settings, "mae", seeds=[3])
-    return {f"cin: {key}": curve.numpy() for key, curve in found._asdict().items()}
+    split = {"train": at[:17], "val": at[17:22], "test": at[22:]}
+    settings = CosineTraining(epochs=3, batch_size=8, lr=0.01, average=0.5).trainer()
+    network = Network(CIN, in_channels=3, hidden=8, out_channels=2, layers=1, act="relu")
+    trainer = train(network, data, y, [split], [3], ALONE, loss="mae", **settings)
+    (history,) = trainer.histories
+    return {"cin: loss": np.array(history.train), "cin: val": np.array(history.valid)}
 
 
 def packed(*paths: Path) -> tuple[dict[str, Any], int]:
@@ -196,8 +203,8 @@ def packed(*paths: Path) -> tuple[dict[str, Any], int]:
     """
     used = []
     config = GraphLevelConfig(
-        cin=Network(CIN, hidden=4, layers=1, max_dim=1, norm=True, act="relu"),
-        train=graph_training.Training(epochs=1, batch_size=8),
+        cin=Network(CIN, hidden=4, layers=1, max_dim=1, act="relu"),
+        train=CosineTraining(epochs=1, batch_size=8),
     )
     with joined():
         for path in paths:

@@ -4,6 +4,7 @@ import hashlib
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from mpsn import ComplexDataset
+from mpsn.training import History
 from mpsn_reproduction.experiment import Resources
 
 
@@ -72,6 +74,20 @@ def perform(experiment, job, data):
     with watch() as seen:
         runs = experiment.work(job, Resources(torch.device("cpu"), data, lambda n: None))
     return runs, seen
+
+
+def trained(curves, networks=()):
+    """Return what a trainer has after training: accuracies by part, for each network."""
+    histories = [
+        History(
+            tuple(curve.get("loss", curve["test"])),
+            (),
+            0,
+            {f"{part}_accuracy": tuple(values) for part, values in curve.items() if part != "loss"},
+        )
+        for curve in curves
+    ]
+    return SimpleNamespace(histories=histories, networks=networks)
 
 
 def noisy(x, which, seed=0):

@@ -6,8 +6,6 @@ from typing import Any
 
 import protocol_data as made
 from mpsn.nn import models
-from mpsn_reproduction.engines import graph_training
-from mpsn_reproduction.engines.tu_training import Settings
 from mpsn_reproduction.experiment import Experiment, Job
 from mpsn_reproduction.papers import (
     closure,
@@ -28,6 +26,7 @@ from mpsn_reproduction.papers.graph_level import Forest, GraphLevelConfig
 from mpsn_reproduction.papers.tu import Baseline, TUConfig
 from mpsn_reproduction.papers.tu_kernels import KernelConfig
 from mpsn_reproduction.settings import Network
+from mpsn_reproduction.train import CosineTraining, StepTraining
 
 HALVED = [0.5, 0.5, 0.25, 0.25, 0.125]  # from 0.5, every second epoch
 TENTHS = [0.1, 0.1, 0.05, 0.05, 0.025]
@@ -69,7 +68,7 @@ class Case:
 
 SIN = Network(models.SIN, hidden=4, layers=1, dropout=0.5, norm=True, coface_message=False)
 GIN = Network(models.GIN, hidden=4, layers=1, dropout=0.5, norm=True)
-HOW = Settings(epochs=5, batch_size=16, lr=0.5, decay_every=2, decay=0.5)
+HOW = StepTraining(epochs=5, batch_size=16, lr=0.5, decay_every=2, decay=0.5)
 TU = TUConfig("PROTEINS", sin=SIN, train=HOW)
 DGCNN = replace(TU, sin=None, gin=Baseline(network="dgcnn", hidden=4, layers=1))
 KERNEL = TUConfig("PROTEINS", kernel=KernelConfig("wl", (0, 1), (1.0, 10.0), 2))
@@ -78,7 +77,7 @@ ON_TEST = ("honest", "val_test", "test")
 
 
 COSINE = [0.25, 0.5 * 0.9045085, 0.5 * 0.6545085, 0.5 * 0.3454915, 0.5 * 0.0954915]
-LEVEL = graph_training.Training(epochs=5, batch_size=6, lr=0.5, warmup=2, average=0.5)
+LEVEL = CosineTraining(epochs=5, batch_size=6, lr=0.5, warmup=2, average=0.5)
 CIN = GraphLevelConfig(
     cin=Network(models.CIN, hidden=4, layers=1, norm=True, dropout=0.5), train=LEVEL
 )

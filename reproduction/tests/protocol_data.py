@@ -176,5 +176,5 @@ def clouds() -> Any:
 def spoil_clouds(data: Any, job: Job) -> Any:
     """Spoil the test clouds."""
     (split,) = _shapes.splits(data.y, job.seeds)
-    which = mask(len(data), split.test)
+    which = mask(len(data), split["test"])
     return spoiled(data, which, other_labels(data.y, which))

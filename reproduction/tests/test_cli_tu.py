@@ -112,7 +112,8 @@ def test_a_search(mpsn, options, tmp_path):
     assert code == 0
     assert "Search for settings of GIN" in out
     code, out, _ = mpsn("tune", "tu", "reddit-multi-5k-gin", *chosen, *options, "--json")
-    assert [standing["epochs"] for standing in json.loads(out)] == [2, 1]
+    epochs = [standing["epochs"] for standing in json.loads(out)]
+    assert epochs in ([2, 1], [2, 2])  # the second goes on, too, if it is the better one
     code, _, err = mpsn("tune", "tu", "reddit-multi-5k-gin", "--epochs", "1,x", *options)
     assert (code, "comma-separated numbers" in err) == (2, True)
 

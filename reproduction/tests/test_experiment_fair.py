@@ -8,7 +8,6 @@ import torch
 
 from mpsn.errors import ConfigError, FileError
 from mpsn.nn.models import GIN, SIN
-from mpsn_reproduction.engines.tu_training import Settings, Trained
 from mpsn_reproduction.experiment import Job, Record, Resources, Run
 from mpsn_reproduction.papers import tu
 from mpsn_reproduction.papers.fair import (
@@ -24,13 +23,15 @@ from mpsn_reproduction.papers.folds import Folds, stratify
 from mpsn_reproduction.papers.tu import TUConfig
 from mpsn_reproduction.results import reproduce
 from mpsn_reproduction.settings import Network, rows
+from mpsn_reproduction.train import StepTraining
+from protocol import trained
 from tu_files import members, reddit_like, write_zip
 
 NAME = "IMDB-BINARY"
 SMALL = TUConfig(
     NAME,
     sin=Network(SIN, hidden=4, layers=1, coface_message=False, readout_dims=(0, 2)),
-    train=Settings(epochs=3, batch_size=8),
+    train=StepTraining(epochs=3, batch_size=8),
     whole=False,
 )
 
@@ -63,19 +64,19 @@ def test_configs_are_those_of_the_other_protocols():
 def test_networks_are_trained_selected_and_tested_on_the_given_parts(data, monkeypatch):
     seen = []
 
-    def fake(complexes, y, splits, build, settings, **_):
+    def fake(build, complexes, y, splits, seeds, settings, resources, **_):
         seen.extend(splits)
-        return [Trained(None, {"val": [0.2, 0.4, 0.4], "test": [0.9, 0.1, 0.5]}) for _ in splits]
+        return trained([{"val": [0.2, 0.4, 0.4], "test": [0.9, 0.1, 0.5]}] * len(splits))
 
-    monkeypatch.setattr(tu, "train_folds", fake)
+    monkeypatch.setattr(tu, "train_classifiers", fake)
     job = replace(EXPERIMENT.jobs("row", SMALL, (0,))[0], seeds=(0, 1))
     resources = Resources(torch.device("cpu"), EXPERIMENT.read(NAME, data), lambda n: None)
     runs = EXPERIMENT.work(job, resources)
     given = json.loads((data / f"fair_splits/{NAME}_splits.json").read_text())
     for split, fold in zip(seen, given * 2, strict=True):
         inner = fold["model_selection"][0]
-        expected = [inner["train"], inner["validation"], fold["test"]]
-        assert [part.tolist() for part in split] == expected
+        expected = {"train": inner["train"], "val": inner["validation"], "test": fold["test"]}
+        assert {name: part.tolist() for name, part in split.items()} == expected
     assert runs[0].metrics["honest"] == 0.1  # the first of the best in validation, worst in testing
     assert runs[0].metrics["imbalance"] == pytest.approx(20)  # five to validate, of 5 classes
     EXPERIMENT.check(Record(job, runs, 1.0, 1, {}))

@@ -1,7 +1,6 @@
 """Experiments on whole complexes: counts, splits, metrics, training, packed files, records."""
 
 from dataclasses import replace
-from functools import partial
 from itertools import combinations, permutations
 
 import networkx as nx
@@ -10,22 +9,21 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import mean_absolute_error, roc_auc_score, root_mean_squared_error
 
 import mpsn
 from mpsn.datasets import scaffolds
 from mpsn.errors import ConfigError, FileError, MPSNError
 from mpsn.nn.models import CIN, GIN
+from mpsn.training import METRICS
 from mpsn_reproduction import pack, reproduce
 from mpsn_reproduction.catalog import find
-from mpsn_reproduction.engines.graph_training import Parts, Training, measure, train
-from mpsn_reproduction.engines.on_disk import OnDisk
-from mpsn_reproduction.engines.wide import WideData
+from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers.counting import NAMES, counts
-from mpsn_reproduction.papers.graph_data import GraphData, fingerprints
-from mpsn_reproduction.papers.graph_level import GraphLevelConfig, parameters
+from mpsn_reproduction.papers.graph_data import Encoded, GraphData, fingerprints
+from mpsn_reproduction.papers.graph_level import GraphLevelConfig, parameters, work
 from mpsn_reproduction.papers.moleculenet import scaffold_split
 from mpsn_reproduction.settings import Network, rows
+from mpsn_reproduction.train import CosineTraining
 
 EXPERIMENTS = ("zinc", "molhiv", "moleculenet", "counting")
 RINGS = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "c1ccccc1", "C1CCCCCC1"]
@@ -53,22 +51,6 @@ def brute_force(graph):
 def test_counts_of_subgraphs(n, p, seed):
     graph = nx.gnp_random_graph(n, p, seed=seed)
     assert counts(graph) == brute_force(graph)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=30))
-def test_metrics_are_those_of_scikit_learn(pairs):
-    found, y = (np.array(part, dtype=float) for part in zip(*pairs, strict=True))
-
-    def ours(metric):
-        numbers = torch.tensor(np.stack([found, -found]))[:, :, None]  # of two networks
-        return measure(numbers, torch.tensor(y)[:, None], metric)[:, 0].tolist()
-
-    both = [found, -found]
-    assert ours("mae") == pytest.approx([mean_absolute_error(y, f) for f in both])
-    assert ours("rmse") == pytest.approx([root_mean_squared_error(y, f) for f in both])
-    if 0 < y.sum() < len(y):
-        assert ours("auc") == pytest.approx([roc_auc_score(y, f) for f in both])
 
 
 def test_scaffolds_stay_together_and_frequent_ones_are_for_training():
@@ -102,7 +84,7 @@ def test_a_packed_file_is_the_data(molecules, tmp_path):
     again = GraphData.load(tmp_path / "data.npz")
     assert torch.equal(again.y, molecules.y)
     assert torch.equal(again.part, molecules.part)
-    assert [len(part) for part in again.parts] == [30, 30, 30]
+    assert [len(part) for part in again.parts.values()] == [30, 30, 30]
     assert torch.equal(again.encoded.union.x[0], molecules.encoded.union.x[0])
     with pytest.raises(MPSNError, match="got a packed file"):
         fingerprints(again.molecules, 2, 64)
@@ -112,26 +94,23 @@ def test_a_packed_file_is_the_data(molecules, tmp_path):
 
 
 def test_batches_from_a_file_are_those_in_memory(molecules, tmp_path, monkeypatch):
-    """Of complexes with rings; those of other processes, number 90, are left out."""
     molecules.save(tmp_path / "data.npz")
     with np.load(tmp_path / "data.npz") as arrays:
         np.savez_compressed(tmp_path / "small.npz", **arrays)
     monkeypatch.setattr("mpsn_reproduction.papers.graph_data.world_size", lambda: 2)
     assert GraphData.load(tmp_path / "small.npz").complexes.path is None  # it cannot be mapped
-    ours = GraphData.load(tmp_path / "data.npz").encoded
-    assert isinstance(ours, OnDisk)
-    theirs = WideData(molecules.encoded, max_dim=2)
-    for index in ([[5, 90, 3, 3, 90]], [[90, 90]]):
-        at = torch.tensor(index)
-        one, two = ours.gather(at), theirs.gather(at, theirs.sizes(at)[0].tolist(), padded=False)
+    ours, theirs = GraphData.load(tmp_path / "data.npz").encoded, molecules.encoded
+    assert isinstance(ours, Encoded)
+    assert len(ours) == len(theirs)
+    assert torch.equal(ours.counts, theirs.counts)
+    for index in ([5, 3, 3], []):
+        one, two = ours.batch(torch.tensor(index).long()), theirs.batch(index)
         for k in (0, 1, 2):
-            assert torch.equal(one.K.ptr(k), two.K.ptr(k))
-            assert torch.equal(one.K.x[k], two.K.x[k])
+            assert torch.equal(one.ptr(k), two.ptr(k))
+            assert torch.equal(one.x[k], two.x[k])
         for k in (1, 2):
-            assert torch.equal(one.K.incidence(k).face, two.K.incidence(k).face)
-            assert torch.equal(one.K.incidence(k).offsets, two.K.incidence(k).offsets)
-        assert [n.tolist() for n in one.valid] == [n.tolist() for n in two.valid]
-        assert torch.equal(ours.sizes(at), theirs.sizes(at)[:, :3])
+            assert torch.equal(one.incidence(k).face, two.incidence(k).face)
+            assert torch.equal(one.incidence(k).offsets, two.incidence(k).offsets)
 
 
 NETWORKS = {
@@ -140,59 +119,22 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
-@pytest.mark.parametrize("average", [0.0, 0.5])
-def test_one_pass_is_one_by_one(molecules, kind, average):
-    """With padding and several networks at once the curves are those of each alone."""
-    config = GraphLevelConfig(**NETWORKS[kind], train=Training())
-    data = molecules.encoded
-    data = mpsn.ComplexDataset(data.union.replace(x=[x.double() for x in data.union.x]))
-    widths = tuple(x.shape[1] for x in data.union.x)
-    how = Training(epochs=3, batch_size=8, lr=0.003, weight_decay=0.1, average=average)
-    each = [
-        train(
-            data,
-            molecules.y.double(),
-            molecules.parts,
-            lambda: config.network(widths, 1).double(),
-            how,
-            "mae",
-            seeds=(3, 4),
-            together=together,
-        )
-        for together in (1, 2)
-    ]
-    for alone, beside in zip(*each, strict=True):
-        assert alone.val.shape == (3, 1)
-        for one, other in zip(alone, beside, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
-    assert not torch.equal(each[0][0].val, each[0][1].val)
-
-
-@pytest.mark.parametrize("metric", ["mae", "auc"])
+@pytest.mark.parametrize("metric", ["mae", "rmse", "auc"])
 def test_it_learns(molecules, metric):
     """The loss falls, and in validation the network is far better than the mean."""
     y = molecules.y if metric != "auc" else (molecules.y > 8).float()
-    config = GraphLevelConfig(**NETWORKS["cin"], train=Training())
-    data = molecules.encoded
-    build = partial(config.network, tuple(x.shape[1] for x in data.union.x), 1)
-    how = Training(epochs=60, batch_size=10, lr=0.01, average=0.9)
-    (curves,) = train(data, y, molecules.parts, build, how, metric, seeds=(0,))
-    assert curves.loss[-1] < curves.loss[0] / 2
-    held = y[molecules.parts.val]
-    naive = measure(y[molecules.parts.train].mean().expand(1, len(held), 1), held, metric)
-    assert curves.val[-1] > 0.75 if metric == "auc" else curves.val[-1] < naive / 2
-
-
-def test_the_learning_rate():
-    rates = [Training(epochs=10, lr=1.0, warmup=2).rate(epoch) for epoch in range(10)]
-    assert rates[0] == 0.5
-    assert rates[1:] == sorted(rates[1:], reverse=True)
-    assert 0 < rates[-1] < 0.05
+    how = CosineTraining(epochs=60, batch_size=10, lr=0.01, average=0.9)
+    config, data = GraphLevelConfig(**NETWORKS["cin"], train=how), molecules._replace(y=y)
+    place = Resources(torch.device("cpu"), data, lambda n: None)
+    (run,) = work(metric, ("y",), Job("cin", config), place)
+    assert run.curve["loss"][-1] < run.curve["loss"][0] / 2
+    held, mean = y[data.parts["val"], 0], y[data.parts["train"]].mean()
+    naive = METRICS[metric](mean.expand(len(held)), held)
+    assert run.curve["val"][-1] > 0.75 if metric == "auc" else run.curve["val"][-1] < naive / 2
 
 
 def test_bounds_and_choices_are_checked():
-    config = GraphLevelConfig(**NETWORKS["cin"], train=Training(), max_parameters=100)
+    config = GraphLevelConfig(**NETWORKS["cin"], train=CosineTraining(), max_parameters=100)
     with pytest.raises(ConfigError, match="Expected at most 100 parameters"):
         config.network((3, 2, 1), 1)
     for wrong in ({}, NETWORKS["cin"], {**NETWORKS["cin"], **NETWORKS["gin"]}):
@@ -200,7 +142,7 @@ def test_bounds_and_choices_are_checked():
             GraphLevelConfig(**wrong)
     for wrong in ({"epochs": 0}, {"lr": 0.0}, {"average": 1.0}):
         with pytest.raises(MPSNError, match="Expected"):
-            Training(**wrong)
+            CosineTraining(**wrong)
 
 
 def test_rows_of_zinc_are_within_their_bounds():
@@ -305,9 +247,10 @@ def test_broken_splits_are_refused(folder, tmp_path, file, text, said):
 
 def test_limits(molecules):
     few = molecules.limited(4)
-    assert [len(part) for part in few.parts] == [4, 4, 4]
+    assert [len(part) for part in few.parts.values()] == [4, 4, 4]
     assert few.molecules == [SMILES[i] for i in range(14) if i % 5 != 4]
     assert molecules.limited(None) is molecules
-    config = GraphLevelConfig(**NETWORKS["cin"], train=Training())
-    assert config.quick() == replace(config, cin=config.quick().cin, train=Training(3), limit=1000)
-    assert Parts(*few.parts).train.tolist() == [0, 1, 2, 3]
+    config = GraphLevelConfig(**NETWORKS["cin"], train=CosineTraining())
+    quick = config.quick()
+    assert quick == replace(config, cin=quick.cin, train=CosineTraining(3), limit=1000)
+    assert few.parts["train"].tolist() == [0, 1, 2, 3]

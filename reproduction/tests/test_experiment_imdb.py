@@ -11,7 +11,7 @@ import torch
 import mpsn
 from mpsn.errors import ConfigError
 from mpsn.nn.models import GIN, SIN
-from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
+from mpsn.training import forward_padded
 from mpsn_reproduction.experiment import DataSets, Job, Record, Resources, Run
 from mpsn_reproduction.papers import imdb
 from mpsn_reproduction.papers.imdb import EXPERIMENT, IMDBConfig, colors, split, with_features
@@ -20,11 +20,13 @@ from mpsn_reproduction.papers.imdb_table import against, rows, table
 from mpsn_reproduction.papers.tu import TUConfig
 from mpsn_reproduction.settings import Network
 from mpsn_reproduction.settings import rows as load_rows
+from mpsn_reproduction.train import StepTraining, used
+from protocol import trained
 from tu_files import members, reddit_like, write_zip
 
 NAME = "IMDB-BINARY"
 NET = Network(SIN, hidden=4, layers=2, coface_message=False, norm=True)
-SMALL = {NAME: Settings(epochs=2, batch_size=8)}
+SMALL = {NAME: StepTraining(epochs=2, batch_size=8)}
 
 
 @pytest.fixture
@@ -64,14 +66,16 @@ def test_test_folds_are_left_alone_unless_asked_for(data):
     sets, folds = EXPERIMENT.read(NAME, data)
     found = [split(sets.y, folds, 3, seed, test=False) for seed in (0, 1)]
     for one in found:
-        assert sorted(torch.cat(one).tolist()) == sorted(folds.splits[3]["train"].tolist())
-        assert {len(one.val), len(one.test)} <= {7, 8}  # tenths of 72
-    assert set(found[0].test.tolist()) != set(found[1].test.tolist())
+        every = torch.cat([one["train"], one["val"], one["test"]])
+        assert sorted(every.tolist()) == sorted(folds.splits[3]["train"].tolist())
+        assert {len(one["val"]), len(one["test"])} <= {7, 8}  # tenths of 72
+    assert set(found[0]["test"].tolist()) != set(found[1]["test"].tolist())
     asked = [split(sets.y, folds, 3, seed, test=True) for seed in (0, 1)]
     for one in asked:
-        assert torch.equal(one.test, folds.splits[3]["test"])
-        assert sorted(torch.cat(one[:2]).tolist()) == sorted(folds.splits[3]["train"].tolist())
-    assert set(asked[0].val.tolist()) != set(asked[1].val.tolist())
+        assert torch.equal(one["test"], folds.splits[3]["test"])
+        train = torch.cat([one["train"], one["val"]])
+        assert sorted(train.tolist()) == sorted(folds.splits[3]["train"].tolist())
+    assert set(asked[0]["val"].tolist()) != set(asked[1]["val"].tolist())
 
 
 def test_features(data):
@@ -122,43 +126,32 @@ def test_each_cell_is_normalized_over_its_features():
 @pytest.mark.parametrize(
     ("variant", "max_dim"), [(("mean", "batch"), 2), (("sqrt", "layer"), 2), (("sum", "batch"), 0)]
 )
-def test_variants_train_side_by_side_as_alone(data, variant, max_dim):
-    """With padding, as on a GPU, and without."""
-    sets, folds = EXPERIMENT.read(NAME, data)
-    splits = [split(sets.y, folds, fold, 0, test=False) for fold in range(2)]
-    config = NET.replace(in_channels=sets.num_features, out_channels=2, act="relu", max_dim=max_dim)
-    found = [
-        train_folds(
-            mpsn.ComplexDataset(sets.complexes.union),
-            sets.y,
-            splits,
-            lambda _: network(config, *variant),
-            SMALL[NAME],
-            seeds=[0, 1],
-            together=together,
-        )
-        for together in (1, 2)
-    ]
-    for alone, beside in zip(*found, strict=True):
-        assert beside.curve["loss"] == pytest.approx(alone.curve["loss"], rel=1e-3)
+def test_variants_are_the_same_in_padded_batches(data, variant, max_dim):
+    """As steps are captured on a GPU."""
+    complexes = EXPERIMENT.read(NAME, data)[0].complexes
+    width = complexes.union.x[0].shape[1]
+    model = network(NET.replace(in_channels=width, act="relu", max_dim=max_dim), *variant)
+    few, index = used(complexes, NET.replace(max_dim=max_dim)), torch.tensor([[3, 20, 41]])
+    padded = few.batch(index[0], pad=few.padded_shape(torch.cat([index, index + 7])))
+    torch.testing.assert_close(forward_padded(model, padded), model(few.batch(index[0])))
 
 
 def test_metrics_of_networks(data, monkeypatch):
     curve = {"val": [0.1, 0.6, 0.6, 0.5, 0.2], "test": [0.1, 0.4, 0.9, 0.2, 0.3], "train": [0, 1]}
     seen = []
 
-    def fake(complexes, y, splits, build, settings, **rest):
-        seen.extend([*splits, rest["seeds"]])
-        return [(build(0), curve)] * len(splits)
+    def fake(build, complexes, y, splits, seeds, settings, resources):
+        seen.extend([*splits, seeds])
+        return trained([curve] * len(splits), [build()] * len(splits))
 
-    monkeypatch.setattr(imdb, "train_folds", fake)
+    monkeypatch.setattr(imdb, "train_classifiers", fake)
     config = IMDBConfig(sin=NET, train=SMALL, folds=2)
     assert [job.seeds for job in EXPERIMENT.jobs("row", config, (0, 2))] == [(0,), (2,)]
     (job,) = EXPERIMENT.jobs("row", replace(config, sin=NET.replace(layers=1)), (0, 2))
     runs = EXPERIMENT.work(job, resources(data))
     assert [(run.seed, run.fold) for run in runs] == [(0, 0), (0, 1), (2, 0), (2, 1)]
     assert seen[-1] == [0, 1, 20, 21]
-    assert {isinstance(one, Split) for one in seen[:-1]} == {True}
+    assert {tuple(one) for one in seen[:-1]} == {("train", "val", "test")}
     assert runs[0].metrics["score"] == 0.4
     assert runs[0].metrics["last"] == 0.3  # the last fifth of five epochs
     assert runs[0].metrics["fit"] == 1
@@ -181,9 +174,10 @@ def test_lookups(data):
             assert keys[5] == tuple(sorted(ends.values()))
         one = split(sets.y, folds, 0, 0, test=False)
         right = []
-        for i in one.test.tolist():
-            same = [int(sets.y[j]) for j in torch.cat(one[:2]).tolist() if keys[j] == keys[i]]
-            same = same or sets.y[torch.cat(one[:2])].tolist()
+        train = torch.cat([one["train"], one["val"]])
+        for i in one["test"].tolist():
+            same = [int(sets.y[j]) for j in train.tolist() if keys[j] == keys[i]]
+            same = same or sets.y[train].tolist()
             right.append(min((-same.count(c), c) for c in (0, 1))[1] == int(sets.y[i]))
         assert runs[0].metrics["score"] == pytest.approx(np.mean(right))
         assert runs[0].metrics["classes"] == len(set(keys))

@@ -12,44 +12,48 @@ from mpsn.nn.models import CIN, GIN, SIN, EdgeFlowNet, Hierarchical
 from mpsn.training import _run
 from mpsn_reproduction import report, reproduce
 from mpsn_reproduction.catalog import CATALOG, find
-from mpsn_reproduction.engines import graph_training, one_by_one, tu_training
 from mpsn_reproduction.experiment import Resources
 from mpsn_reproduction.page import sections
 from mpsn_reproduction.papers import flow
 from mpsn_reproduction.settings import override, plain, rows
+from mpsn_reproduction.train import (
+    CosineTraining,
+    StepTraining,
+    accuracies,
+    train,
+    train_classifiers,
+)
 from ranks import complexes
 
 FEW = {"epochs": 2, "batch_size": 8, "lr": 0.003}
 SEEDS = [3, 4]
+PLACE = Resources(torch.device("cpu"), None, lambda n: None)
+EVERY = torch.arange(28)
+SPLIT = {"train": EVERY[:20], "val": EVERY[20:24], "test": EVERY[24:]}
 
 
-def folds(precision, together, model):
+def folds(precision, model):
     """Train classifiers as ``mpsn reproduce tu`` does; return losses and accuracies."""
-    data, y, at = complexes(), torch.arange(28) % 2, torch.arange(28)
-    split = tu_training.Split(at[:20], at[20:24], at[24:])
-    settings = tu_training.Settings(**FEW, precision=precision)
-    options = {"seeds": SEEDS, "together": together}
-    found = tu_training.train_folds(data, y, [split] * 2, lambda _: model(), settings, **options)
-    return np.array([[one.curve["loss"], one.curve["val"]] for one in found])
+    data, y = complexes(), torch.arange(28) % 2
+    settings = StepTraining(**FEW, precision=precision)
+    trainer = train_classifiers(model, data, y, [SPLIT] * 2, SEEDS, settings, PLACE)
+    found = [accuracies(history) for history in trainer.histories]
+    return np.array([[one["loss"], one["val"]] for one in found])
 
 
-def molecules(precision, together, model):
-    """Train networks as ``mpsn reproduce zinc`` does; return losses and errors."""
-    data, at = complexes(), torch.arange(28)
-    y = torch.randn(28, 2, generator=torch.Generator().manual_seed(1))
-    parts = graph_training.Parts(at[:20], at[20:24], at[24:])
-    settings = graph_training.Training(**FEW, average=0.5, precision=precision)
-    options = {"seeds": SEEDS, "together": together}
-    found = graph_training.train(data, y, parts, model, settings, "mae", **options)
-    return np.array([[one.loss.numpy(), one.val.mean(1).numpy()] for one in found])
+def molecules(precision, model):
+    """Train networks as ``mpsn reproduce zinc`` does; return losses."""
+    data, y = complexes(), torch.randn(28, 2, generator=torch.Generator().manual_seed(1))
+    how = CosineTraining(**FEW, average=0.5, precision=precision).trainer()
+    trainer = train(model, data, y, [SPLIT] * 2, SEEDS, PLACE, loss="mae", **how)
+    return np.array([[one.train, one.valid] for one in trainer.histories])
 
 
-def flows(precision, together, model):
+def flows(precision, model):
     """Train networks as ``mpsn reproduce flow`` does; return losses and accuracies."""
     data = synthetic_flows(points=100, train=20, test=10)
     settings = flow.Training(epochs=2, batch=8, precision=precision)
-    place = Resources(torch.device("cpu"), None, lambda n: None)
-    found = flow.train(model, data, settings, SEEDS[:together], place)
+    found = flow.train(model, data, settings, SEEDS, PLACE)
     return np.array([[run.curve["loss"], run.curve["test"]] for run in found])
 
 
@@ -65,11 +69,10 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("together", [1, 2])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_bf16_is_within_rounding_of_float32(name, together):
+def test_bf16_is_within_rounding_of_float32(name):
     train, model = NETWORKS[name]
-    whole, half = (train(kind, together, model) for kind in ("float32", "bf16"))
+    whole, half = (train(kind, model) for kind in ("float32", "bf16"))
     assert not np.array_equal(half, whole)
     np.testing.assert_allclose(half[:, 0, 0], whole[:, 0, 0], rtol=0.02)  # losses at first
     np.testing.assert_allclose(half[:, 0], whole[:, 0], rtol=0.1)  # and as the steps add up
@@ -123,18 +126,17 @@ def test_products_are_rounded_as_long_as_training_lasts(name, monkeypatch):
         entered.append(precision)
         return nullcontext()
 
-    for module in (tu_training, graph_training, _run, one_by_one):
-        monkeypatch.setattr(module, "products", product)
-    train("tf32", 1, model)
+    monkeypatch.setattr(_run, "products", product)
+    train("tf32", model)
     assert set(entered) == {"tf32"}
 
 
 def test_tf32_is_float32_on_a_cpu():
     train, model = NETWORKS["plain"]
-    np.testing.assert_array_equal(train("tf32", 1, model), train("float32", 1, model))
+    np.testing.assert_array_equal(train("tf32", model), train("float32", model))
 
 
-@pytest.mark.parametrize("kind", [tu_training.Settings, graph_training.Training, flow.Training])
+@pytest.mark.parametrize("kind", [StepTraining, CosineTraining, flow.Training])
 def test_unknown_precisions_are_refused(kind):
     with pytest.raises(MPSNError, match="Expected precision float32, tf32 or bf16, got 'half'"):
         kind(precision="half")

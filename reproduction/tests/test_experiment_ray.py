@@ -19,10 +19,10 @@ from mpsn_reproduction import RayEngine
 from mpsn_reproduction import search as _tune
 from mpsn_reproduction.cluster import QUIET, _watch_this_process
 from mpsn_reproduction.engine import run
-from mpsn_reproduction.engines.tu_training import Settings
 from mpsn_reproduction.papers.tu import TUConfig
 from mpsn_reproduction.search import Grid, tune
 from mpsn_reproduction.settings import Network
+from mpsn_reproduction.train import StepTraining
 from toy_experiment import EXPERIMENT, LOGGED, ToyConfig, contents, refuse
 from tu_files import members, reddit_like, write_zip
 
@@ -109,7 +109,7 @@ def test_a_search_gives_the_same_on_a_cluster(cluster, tmp_path, monkeypatch):
     graphs, classes = reddit_like(50)
     name = "REDDIT-MULTI-5K"
     write_zip(tmp_path / f"data/tu/{name}.zip", members(name, graphs, classes))
-    base = TUConfig(name, gin=Network(GIN), train=Settings(), folds=2)
+    base = TUConfig(name, gin=Network(GIN), train=StepTraining(), folds=2)
     grid = Grid((8,), (8,), (0.5,), ("after_sum",), (0.03, 1e-6), (50,), (0.5,), (1,))
     options = {"epochs": (1, 2), "keep": 2, "data": tmp_path / "data"}
     alone = tune(base, grid, out=tmp_path / "alone", **options)

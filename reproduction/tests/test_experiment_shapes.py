@@ -115,10 +115,11 @@ def test_features_are_lengths_and_do_not_turn(rng):
 def test_splits_are_disjoint_and_even():
     y = torch.arange(40) % 4
     for seed, split in enumerate(_shapes.splits(y, (0, 1))):
-        assert [len(part) for part in split] == [24, 8, 8]
-        assert torch.cat(split).sort().values.tolist() == list(range(40)), seed
-        assert all(y[part].bincount().unique().numel() == 1 for part in split)
-    assert not torch.equal(*(split.test for split in _shapes.splits(y, (0, 1))))
+        assert [len(split[part]) for part in ("train", "val", "test")] == [24, 8, 8]
+        every = torch.cat(list(split.values()))
+        assert every.sort().values.tolist() == list(range(40)), seed
+        assert all(y[part].bincount().unique().numel() == 1 for part in split.values())
+    assert not torch.equal(*(split["test"] for split in _shapes.splits(y, (0, 1))))
 
 
 def test_the_experiment_in_small():

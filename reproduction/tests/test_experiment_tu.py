@@ -18,7 +18,6 @@ from mpsn.nn.models import GIN, SIN, Hierarchical
 from mpsn.training import from_plain
 from mpsn_reproduction.baselines import BASELINES
 from mpsn_reproduction.engine import run
-from mpsn_reproduction.engines.tu_training import Settings, Trained
 from mpsn_reproduction.experiment import DataSets, Job, Record, Resources, Run
 from mpsn_reproduction.papers import tu
 from mpsn_reproduction.papers.tu import EXPERIMENT, Baseline, TUConfig
@@ -40,6 +39,8 @@ from mpsn_reproduction.results import reproduce
 from mpsn_reproduction.settings import Network
 from mpsn_reproduction.settings import rows as load_rows
 from mpsn_reproduction.store import remaining
+from mpsn_reproduction.train import StepTraining
+from protocol import trained
 from tu_files import members, reddit_like, write_zip
 
 PAPER = {  # appendix F: batch, lr, decay every, decay, width, dropout, its position, layers
@@ -55,7 +56,7 @@ SMALL = TUConfig(
     sin=Network(
         SIN, hidden=4, layers=1, coface_message=False, norm=True, jump=True, readout_dims=(0, 2)
     ),
-    train=Settings(epochs=3, batch_size=8),
+    train=StepTraining(epochs=3, batch_size=8),
     folds=2,
 )
 KERNEL = TUConfig("REDDIT-MULTI-5K", kernel=KernelConfig("swl", (1, 2), (1.0, 10.0), 2), folds=2)
@@ -97,7 +98,7 @@ def test_configs_are_those_of_the_paper():
             assert config.train.batch_size >= min(batch, 64)  # larger, since they are trained alone
             assert net.dropout == dropout
             continue
-        assert config.train == Settings(200, batch, lr, every, decay)
+        assert config.train == StepTraining(200, batch, lr, every, decay)
         assert (net.hidden, net.dropout, net.layers) == (width, dropout, layers)
         reddit = "REDDIT" in config.dataset
         assert (net.act, net.norm, net.jump) == ("relu", not reddit, True)
@@ -142,13 +143,13 @@ def test_bad_configs_are_refused():
 def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
     seen = {}
 
-    def fake(complexes, y, splits, build, settings, *, seeds, device, tick, **_):
-        seen.update(y=y, splits=splits, seeds=seeds, model=build(0))
-        tick(len(splits) * settings.epochs)
+    def fake(build, complexes, y, splits, seeds, settings, resources, **_):
+        seen.update(y=y, splits=splits, seeds=seeds, model=build())
+        resources.tick(len(splits) * settings.epochs)
         test = {"loss": [3, 2, 1], "train": [0, 0, 1], "test": [0.9, 0.1, 0.5]}
-        return [Trained(None, {**test, "val": [0.2, 0.4, 0.4]}) for _ in splits]
+        return trained([{**test, "val": [0.2, 0.4, 0.4]}] * len(splits))
 
-    monkeypatch.setattr(tu, "train_folds", fake)
+    monkeypatch.setattr(tu, "train_classifiers", fake)
     job = replace(EXPERIMENT.jobs("row", SMALL, (0,))[0], seeds=(0, 3))
     ticks = []
     runs = EXPERIMENT.work(job, resources(data, ticks.append))
@@ -161,11 +162,12 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
     held, whole = seen["splits"][:4], seen["splits"][4:]
     assert seen["seeds"] == [0, 1, 30, 31] * 2
     for one, all_of_it in zip(held, whole, strict=True):
-        assert len(all_of_it.val) == 0
-        assert len(one.val) == 5  # a tenth of 45
-        assert set(torch.cat(one[:2]).tolist()) == set(all_of_it.train.tolist())
-        assert torch.equal(one.test, all_of_it.test)
-        assert len(set(torch.cat(one).tolist())) == len(torch.cat(one)) == 50
+        assert set(all_of_it) == {"train", "test"}
+        assert len(one["val"]) == 5  # a tenth of 45
+        train = torch.cat([one["train"], one["val"]])
+        assert set(train.tolist()) == set(all_of_it["train"].tolist())
+        assert torch.equal(one["test"], all_of_it["test"])
+        assert sorted([*train.tolist(), *one["test"].tolist()]) == list(range(50))
     EXPERIMENT.work(replace(job, config=replace(SMALL, whole=False)), resources(data))
     assert len(seen["splits"]) == 4
 
@@ -193,7 +195,7 @@ def test_the_same_job_gives_the_same_runs(data, config):
 def test_threads_do_not_matter(data):
     """Batches large enough for torch to divide sums among threads, which rounds differently."""
     wide = SMALL.sin.replace(hidden=128, layers=2)
-    job = Job("row", replace(SMALL, sin=wide, train=Settings(3, 45)), folds=(0,))
+    job = Job("row", replace(SMALL, sin=wide, train=StepTraining(3, 45)), folds=(0,))
     given, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 5):
@@ -410,7 +412,7 @@ def test_missing_data_is_said_and_broken_data_refused_before_any_training(data, 
         raise OSError("no network")
 
     monkeypatch.setattr("urllib.request.urlopen", offline)
-    monkeypatch.setattr(tu, "train_folds", lambda *_, **__: pytest.fail("trained"))
+    monkeypatch.setattr(tu, "train_classifiers", lambda *_, **__: pytest.fail("trained"))
     with pytest.raises(MPSNError, match=r"No data for NCI1\. .*no network"):
         run(EXPERIMENT, {"row": replace(SMALL, dataset="NCI1")}, 1, out=data / "runs", data=data)
     configs = {"there": KERNEL, "not": replace(SMALL, dataset="NCI1")}

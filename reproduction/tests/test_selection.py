@@ -13,15 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpsn.errors import MPSNError
-from mpsn.training import best_epoch, select
+from mpsn.training import History, best_epoch, select
 from mpsn.training._loop import EarlyStopping
 from mpsn_reproduction import search as tuning
-from mpsn_reproduction.engines.graph_training import Curves
-from mpsn_reproduction.engines.tu_training import Trained
 from mpsn_reproduction.experiment import Job, Resources, Run
 from mpsn_reproduction.papers import graph_level, shapes
 from mpsn_reproduction.papers.tu_table import paper_protocol
 from mpsn_reproduction.settings import rows
+from protocol import trained
 
 NAN = math.nan
 VALIDATION, TEST = [0.25, NAN, 0.75, 0.5, 0.75], [1.0, 0.875, 0.125, 0.5, 0.25]  # no rounding
@@ -55,8 +54,12 @@ def test_predictions_of_graphs_report_the_epoch_that_is_best_in_validation(metri
     apart = torch.tensor([[0.5, -0.5]])
     val, test = (sign * torch.tensor(c, dtype=torch.float64)[:, None] for c in (VALIDATION, TEST))
     lean = torch.tensor([3.0, 0, 0, 0, -3.0])[:, None] * apart
-    curves = Curves(torch.arange(5.0), val + lean, test + apart)
-    run = graph_level._run(3, curves, metric, ("a", "b"), 7)
+    curves = {
+        f"{part}_{name}": tuple(curve.tolist())
+        for part, both in {"val": val + lean, "test": test + apart}.items()
+        for name, curve in zip("ab", both.T, strict=True)
+    }
+    run = graph_level._run(3, History((0.0,) * 5, (), 0, curves), metric, ("a", "b"), 7)
     expected = {
         "val": 0.75,
         "test": 0.125,
@@ -76,7 +79,7 @@ def test_predictions_of_graphs_report_the_epoch_that_is_best_in_validation(metri
 
 def test_shapes_report_the_epoch_that_is_best_in_validation(monkeypatch):
     curve = {"val": VALIDATION, "test": TEST}
-    monkeypatch.setattr(shapes, "train_folds", lambda *_, **__: [Trained(None, curve)] * 2)
+    monkeypatch.setattr(shapes, "train_classifiers", lambda *_, **__: trained([curve] * 2))
     config = replace(rows("shapes", shapes.ShapesConfig)["gin"], per_class=5, points=7)
     job = Job("gin", config, seeds=(0, 1))
     data = shapes.read(shapes.source(job), None)

@@ -7,16 +7,19 @@ import pytest
 from mpsn.errors import ConfigError
 from mpsn.nn.models import GIN, SIN
 from mpsn_reproduction import search as module
-from mpsn_reproduction.engines.tu_training import Settings
 from mpsn_reproduction.experiment import Run
 from mpsn_reproduction.papers.tu import EXPERIMENT, TUConfig
 from mpsn_reproduction.papers.tu_kernels import KernelConfig
 from mpsn_reproduction.search import Grid, ranking, tune
 from mpsn_reproduction.settings import Network
+from mpsn_reproduction.train import StepTraining
 from tu_files import members, reddit_like, write_zip
 
 SIN_ROW = TUConfig(
-    "REDDIT-MULTI-5K", sin=Network(SIN, norm=True, coface_message=False), train=Settings(), folds=2
+    "REDDIT-MULTI-5K",
+    sin=Network(SIN, norm=True, coface_message=False),
+    train=StepTraining(),
+    folds=2,
 )
 GIN_ROW = replace(SIN_ROW, sin=None, gin=Network(GIN))
 SMALL = Grid((8,), (2, 4), (0.0,), ("after_sum",), (0.1, 0.01), (1,), (0.5,), (1, 2))
@@ -28,7 +31,7 @@ def test_points_cover_the_grid_once():
     assert len(set(points.values())) == len(points)
     assert all(p.sin.norm and p.folds == 2 and not p.whole for p in points.values())
     config = points["l4-h64-d0.5-before_sum-b32-lr0.0005-x0.5-each20"]
-    assert config.train == Settings(200, 32, 0.0005, 20, 0.5)
+    assert config.train == StepTraining(200, 32, 0.0005, 20, 0.5)
     assert (config.sin.layers, config.sin.hidden, config.sin.dropout) == (4, 64, 0.5)
     assert config.sin.dropout_position == "before_sum"
     assert len(Grid().points(GIN_ROW)) == 2 * 2 * 2 * 4 * 2 * 2 * 2

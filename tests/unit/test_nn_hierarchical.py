@@ -7,7 +7,7 @@ import torch
 import mpsn
 from mpsn.errors import LayerError
 from mpsn.nn.models import SIN, Hierarchical
-from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
+from mpsn.training import Trainer
 
 SMALL = {"hidden": 8, "out_channels": 2, "layers": 3, "max_dim": 2, "jump": True}
 
@@ -69,37 +69,29 @@ def test_other_complexes_and_errors():
         Hierarchical(**SMALL, populate=True)(ring, [])
 
 
-def test_it_is_trained_one_split_after_another():
-    """Two classes that differ in their triangles; the same call gives the same curves."""
+def test_it_learns_to_classify():
+    """Two classes that differ in their triangles; the same call gives the same network."""
     many = [nx.cycle_graph(n) for n in range(5, 25)] + [nx.complete_graph(n) for n in range(5, 25)]
     K = mpsn.clique_complexes(many, 2).union
     data = mpsn.complexes.ComplexDataset(K.replace(x=[torch.ones(n, 1) for n in K.counts[:3]]))
     y = torch.arange(40) // 20
     order = torch.randperm(40, generator=torch.Generator().manual_seed(0))
-    split = Split(order[:24], order[24:32], order[32:])
-    ticks = []
+    split = {"train": order[:24], "val": order[24:32], "test": order[32:]}
 
-    def run():
-        return train_folds(
-            data,
-            y,
-            [split, Split(order[:32], order[:0], order[32:])],
-            lambda i: Hierarchical(**SMALL),
-            Settings(epochs=6, batch_size=5, lr=0.02, decay_every=3),
-            seeds=[0, 1],
-            tick=ticks.append,
+    def fit():
+        trainer = Trainer(
+            lambda seed: Hierarchical(**SMALL),
+            lr=0.02,
+            epochs=6,
+            batch_size=5,
+            metrics=["accuracy"],
         )
+        return trainer.fit(data, y, split)
 
-    first, second = run()
-    assert sum(ticks) == 12
-    assert first.curve["loss"][-1] < first.curve["loss"][0]
-    assert first.curve["test"][-1] == 1
-    assert len(first.curve["val"]) == 6
-    assert all(v != v for v in second.curve["val"])  # nothing to validate on
-    assert run()[0].curve == first.curve
-    with torch.no_grad():  # the last numbers are those of the model returned
-        right = (first.model.eval()(data.batch(split.test)).argmax(1) == y[split.test]).double()
-    assert right.mean() == first.curve["test"][-1]
+    history = fit().histories[0]
+    assert history.train[-1] < history.train[0]
+    assert history.curves["test_accuracy"][-1] == 1
+    assert fit().histories[0] == history
 
 
 def test_numbers_can_be_regressed():
@@ -107,12 +99,12 @@ def test_numbers_can_be_regressed():
     data = mpsn.complexes.ComplexDataset(K.replace(x=[torch.ones(n, 1) for n in K.counts[:3]]))
     y = torch.tensor([-1.3416, -0.4472, 0.4472, 1.3416] * 5)
     every = torch.arange(20)
-    (trained,) = train_folds(
-        data,
-        y,
-        [Split(every[:12], every[12:16], every[16:])],
-        lambda i: Hierarchical(**SMALL | {"out_channels": 1, "act": "tanh"}),
-        Settings(epochs=40, batch_size=4, lr=0.02),
-        seeds=[0],
+    trainer = Trainer(
+        lambda seed: Hierarchical(**SMALL | {"out_channels": 1, "act": "tanh"}),
+        loss="mse",
+        lr=0.02,
+        epochs=40,
+        batch_size=4,
     )
-    assert trained.curve["test"][-1] > 0.8
+    trainer.fit(data, y, (every[:12], every[12:16]))
+    assert trainer.score(data, y, every[16:]) > 0.8

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpsn._rows.packages import package
-from mpsn.complexes import ComplexDataset
+from mpsn.complexes import Complex, ComplexDataset
 from mpsn.complexes.internal import open_or_load
 from mpsn.datasets import (
     MoleculeTable,
@@ -23,10 +23,11 @@ from mpsn.datasets import (
 from mpsn.errors import FileError, MissingDataError, MPSNError
 from mpsn.training import agree, world_size
 from mpsn_reproduction.catalog import find
-from mpsn_reproduction.engines.graph_training import Parts
-from mpsn_reproduction.engines.on_disk import OnDisk, encode, find_kinds
 
 PARTS = ("train", "val", "test")
+CHUNK = 64  # complexes that are read at a time, to find categories
+
+Kinds = list[list[Tensor]]  # the categories in each column of features, per dimension
 
 
 class GraphData(NamedTuple):
@@ -45,25 +46,25 @@ class GraphData(NamedTuple):
     molecules: Sequence[str] = ()
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> dict[str, Tensor]:
         """Positions of each part of the split."""
-        return Parts(*((self.part == i).nonzero()[:, 0] for i in range(3)))
+        return {name: (self.part == i).nonzero()[:, 0] for i, name in enumerate(PARTS)}
 
     @property
-    def encoded(self) -> ComplexDataset[Any] | OnDisk:
+    def encoded(self) -> "ComplexDataset[Any] | Encoded":
         """The complexes with categories one-hot, all zero for those not seen in training."""
         kinds = agree(lambda: find_kinds(self.complexes, self.part == 0))
         if self.complexes.path is not None:
-            return OnDisk(self.complexes, kinds)
+            return Encoded(self.complexes, kinds)
         return ComplexDataset(encode(self.complexes.union, kinds))
 
     def limited(self, most: int | None) -> Self:
         """Return the data with at most so many complexes in each part."""
         if most is None:
             return self
-        at = torch.cat([part[:most] for part in self.parts]).sort().values
-        molecules = [self.molecules[i] for i in at.tolist()] if self.molecules else ()
-        return type(self)(self.complexes[at], self.y[at], self.part[at], molecules)
+        kept = torch.cat([part[:most] for part in self.parts.values()]).sort().values
+        molecules = [self.molecules[i] for i in kept.tolist()] if self.molecules else ()
+        return type(self)(self.complexes[kept], self.y[kept], self.part[kept], molecules)
 
     def save(self, path: str | Path) -> None:
         """Write complexes, targets and split to one file, which needs no RDKit to be read."""
@@ -82,6 +83,43 @@ class GraphData(NamedTuple):
         if not set(part.tolist()) <= {0, 1, 2}:
             raise FileError(f"Expected parts 0, 1 and 2 in {path}, got others; pack it again.")
         return cls(complexes, y[:, :-1].float(), part)
+
+
+class Encoded:
+    """Complexes of a file, with categories one-hot: each process reads those of its own steps."""
+
+    def __init__(self, complexes: ComplexDataset[Any], kinds: Kinds) -> None:
+        self.complexes, self.kinds, self.counts = complexes, kinds, complexes.counts
+
+    def __len__(self) -> int:
+        return len(self.complexes)
+
+    def batch(self, index: Tensor | Sequence[int]) -> Complex:
+        """Return the union of some complexes."""
+        return encode(self.complexes.batch(index), self.kinds)
+
+
+def find_kinds(dataset: ComplexDataset[Any], chosen: Tensor) -> Kinds:
+    """Return the categories of the cells of some complexes (N,), reading a few at a time."""
+    kinds: Kinds = []
+    for index in torch.split(chosen.nonzero()[:, 0], CHUNK):
+        x = [x.T for x in dataset.batch(index).x if x is not None]
+        kinds = kinds or [[column[:0] for column in columns] for columns in x]
+        kinds = [
+            [torch.unique(torch.cat(pair)) for pair in zip(own, columns, strict=True)]
+            for own, columns in zip(kinds, x, strict=True)
+        ]
+    return kinds
+
+
+def encode(K: Complex, kinds: Kinds) -> Complex:
+    """Return complexes with categories (n_k, columns) one-hot, (n_k, kinds); zero for others."""
+    dims = [k for k, x in enumerate(K.x) if x is not None]
+    x = list(K.x)
+    for k, columns in zip(dims, kinds, strict=True):
+        pairs = zip(K.x[k].T, columns, strict=True)  # type: ignore[union-attr]
+        x[k] = torch.cat([column[:, None] == own for column, own in pairs], 1).float()
+    return K.replace(x=x)
 
 
 def molecules(

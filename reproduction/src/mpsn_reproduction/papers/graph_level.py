@@ -5,15 +5,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from mpsn.errors import ConfigError
 from mpsn.nn.models import CIN, GIN
-from mpsn.training import seeded, select
-from mpsn_reproduction.engines.graph_training import Curves, Metric, Training, measure, train
+from mpsn.training import METRICS, History, select
 from mpsn_reproduction.experiment import Job, Measured, Resources, Run
 from mpsn_reproduction.papers.graph_data import GraphData, fingerprints
 from mpsn_reproduction.settings import Network
+from mpsn_reproduction.train import CosineTraining, train
+
+LOSSES = {"mae": "mae", "rmse": "mse", "auc": "binary_cross_entropy"}  # of each metric
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class GraphLevelConfig:
     """Settings of GIN with features of edges; the widths of input and output are the data's."""
     forest: Forest | None = None
     """Settings of a random forest."""
-    train: Training | None = None
+    train: CosineTraining | None = None
     """How to train a network."""
     max_parameters: int = 500_000
     """Largest number of parameters allowed."""
@@ -96,7 +100,7 @@ def steps(job: Job) -> int:
     return len(job.seeds) * (job.config.train.epochs if job.config.train else 1)
 
 
-def work(metric: Metric, names: Sequence[str], job: Job, resources: Resources) -> list[Run]:
+def work(metric: str, names: Sequence[str], job: Job, resources: Resources) -> list[Run]:
     """Train, or fit, once for each seed.
 
     The metrics of a run: ``val`` and ``test`` at the epoch that is best in validation, the number
@@ -108,45 +112,62 @@ def work(metric: Metric, names: Sequence[str], job: Job, resources: Resources) -
     if config.forest is not None:
         return forests(config.forest, data, metric, job, resources)
     assert config.train is not None
-    encoded = data.encoded
+    encoded, how, size = data.encoded, config.train.trainer(), len(data.parts["train"])
+    how["batch_size"] = -(-size // -(-size // how["batch_size"]))  # all about as large
     widths = tuple(x.shape[1] for x in encoded.batch([]).x if x is not None)
-    build = partial(config.network, widths, data.y.shape[1])
-    with seeded(0, torch.device("cpu")):
-        many = parameters(build())
-    found = train(
+    trained = data.y[data.parts["train"]]
+    level, scale = trained.mean(0), trained.std(0, correction=0).clamp(min=1e-12)
+    if metric == "auc":
+        level, scale = torch.zeros_like(level), torch.ones_like(scale)
+    measures = {
+        name: partial(measure, metric, column, unit)
+        for column, (name, unit) in enumerate(zip(names, scale.tolist(), strict=True))
+    }
+    trainer = train(
+        partial(config.network, widths, data.y.shape[1]),
         encoded,
-        data.y,
-        data.parts,
-        build,
-        config.train,
-        metric,
-        seeds=job.seeds,
-        device=resources.device,
-        tick=resources.tick,
+        (data.y - level) / scale,
+        [data.parts] * len(job.seeds),
+        job.seeds,
+        resources,
+        loss=LOSSES[metric],
+        metrics=measures,
+        **how,
     )
     return [
-        _run(seed, curves, metric, names, many)
-        for seed, curves in zip(job.seeds, found, strict=True)
+        _run(seed, history, metric, names, parameters(network))
+        for seed, history, network in zip(
+            job.seeds, trainer.histories, trainer.networks, strict=True
+        )
     ]
 
 
-def _run(seed: int, curves: Curves, metric: Metric, names: Sequence[str], many: int) -> Run:
-    val, test = curves.val.mean(1).tolist(), curves.test.mean(1).tolist()  # epochs
+def measure(metric: str, column: int, unit: float, outputs: Tensor, y: Tensor) -> float:
+    """Return a metric of one target, in its own unit."""
+    return unit * METRICS[metric](outputs[:, column], y[:, column])
+
+
+def _run(seed: int, history: History, metric: str, names: Sequence[str], size: int) -> Run:
+    each = {
+        part: np.array([history.curves[f"{part}_{name}"] for name in names])
+        for part in ("val", "test")
+    }
+    val, test = (each[part].mean(axis=0).tolist() for part in ("val", "test"))
     selected = select(val, test, highest=metric == "auc")
     metrics: dict[str, int | float] = {
         "val": selected.validation,
         "test": selected.test,
         "last": test[-1],
         "chosen": selected.epoch,
-        "parameters": many,
+        "parameters": size,
     }
-    each = zip(names, curves.test[selected.epoch].tolist(), strict=True) if len(names) > 1 else ()
-    metrics |= {f"test_{name}": value for name, value in each}
-    return Run(seed, 0, metrics, {"loss": curves.loss.tolist(), "val": val, "test": test})
+    for name, curve in zip(names, each["test"].tolist(), strict=True) if len(names) > 1 else ():
+        metrics[f"test_{name}"] = curve[selected.epoch]
+    return Run(seed, 0, metrics, {"loss": list(history.train), "val": val, "test": test})
 
 
 def forests(
-    config: Forest, data: GraphData, metric: Metric, job: Job, resources: Resources
+    config: Forest, data: GraphData, metric: str, job: Job, resources: Resources
 ) -> list[Run]:
     """Fit random forests on fingerprints."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -156,12 +177,11 @@ def forests(
     runs = []
     for seed in job.seeds:
         forest = kind(config.trees, n_jobs=-1, random_state=seed)
-        forest.fit(x[parts.train], data.y[parts.train, 0])
-        held = [forest.predict_proba(x[part])[:, 1] if metric == "auc" else forest.predict(x[part])
-                for part in parts[1:]]  # fmt: skip
+        forest.fit(x[parts["train"]], data.y[parts["train"], 0])
+        answers = forest.predict_proba(x)[:, 1] if metric == "auc" else forest.predict(x)
         val, test = (
-            float(measure(torch.tensor(found)[None, :, None], data.y[part].double(), metric))
-            for found, part in zip(held, parts[1:], strict=True)
+            METRICS[metric](torch.tensor(answers)[parts[part]], data.y[parts[part], 0].double())
+            for part in ("val", "test")
         )
         runs.append(Run(seed, 0, {"val": val, "test": test, "last": test, "chosen": 0}))
         resources.tick(1)
@@ -170,7 +190,7 @@ def forests(
 
 def measured(names: Sequence[str], job: Job) -> Measured:
     """Return what a run has, for targets of these names."""
-    train: Training | None = job.config.train
+    train: CosineTraining | None = job.config.train
     curves = dict.fromkeys(("loss", "val", "test"), train.epochs) if train else {}
     each = [f"test_{name}" for name in names] if len(names) > 1 else []
     return Measured(("val", "test", "chosen", *each), curves)

@@ -8,6 +8,7 @@ the classes of training graphs and answers for graphs that a test cannot disting
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, Self
 
 import torch
@@ -17,24 +18,24 @@ from mpsn.complexes import ComplexDataset
 from mpsn.datasets import TUDataset
 from mpsn.errors import ConfigError
 from mpsn.nn.models import GIN, SIN
-from mpsn.training import hold_out, select
+from mpsn.training import select
 from mpsn.wl import swl
-from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.folds import Folds, stratify
 from mpsn_reproduction.papers.imdb_models import Messages, Norm, network
 from mpsn_reproduction.papers.imdb_table import figures, measured, table
-from mpsn_reproduction.papers.tu import read
+from mpsn_reproduction.papers.tu import read, with_validation
 from mpsn_reproduction.papers.tu_table import FOLDS
 from mpsn_reproduction.settings import Network
+from mpsn_reproduction.train import StepTraining, accuracies, train_classifiers, used
 
 EPOCHS = 30
 
 
-def _paper() -> dict[str, Settings]:
+def _paper() -> dict[str, StepTraining]:
     return {
-        "IMDB-BINARY": Settings(EPOCHS, batch_size=32, lr=0.0005, decay_every=20),
-        "IMDB-MULTI": Settings(EPOCHS, batch_size=128, lr=0.003, decay_every=50),
+        "IMDB-BINARY": StepTraining(EPOCHS, batch_size=32, lr=0.0005, decay_every=20),
+        "IMDB-MULTI": StepTraining(EPOCHS, batch_size=128, lr=0.003, decay_every=50),
     }
 
 
@@ -56,7 +57,7 @@ class IMDBConfig:
     root of their number, or their mean."""
     norm: Norm = "batch"
     """Normalization over the cells of a mini-batch, or over the features of each cell."""
-    train: Mapping[str, Settings] = field(default_factory=_paper)
+    train: Mapping[str, StepTraining] = field(default_factory=_paper)
     """How to train, by data set. Defaults to the settings of the paper with fewer epochs."""
     test: bool = False
     """Whether to score on the test folds."""
@@ -119,38 +120,41 @@ def work(job: Job, resources: Resources) -> list[Run]:
     return [Run(seed, fold, of) for (seed, fold), of in zip(keys, found, strict=True)]
 
 
-def split(y: Tensor, folds: Folds, fold: int, seed: int, test: bool) -> Split:
+def split(y: Tensor, folds: Folds, fold: int, seed: int, test: bool) -> dict[str, Tensor]:
     """Divide the training part of a fold: train, choose, score; or score on the test fold."""
-    train, tested = folds.splits[fold]["train"], folds.splits[fold]["test"]
     if test:
-        stay, val = hold_out(y[train], 0.1, seed)
-        return Split(train[stay], train[val], tested)
-    part = stratify(y[train], 10, seed)
-    return Split(train[part > 1], train[part == 1], train[part == 0])
+        return with_validation(folds.splits[fold], y, seed)
+    train = folds.splits[fold]["train"]
+    tenth = stratify(y[train], 10, seed)
+    return {"train": train[tenth > 1], "val": train[tenth == 1], "test": train[tenth == 0]}
 
 
 def _train(
-    job: Job, data: TUDataset, splits: list[Split], seeds: list[int], resources: Resources
+    job: Job,
+    data: TUDataset,
+    splits: list[dict[str, Tensor]],
+    seeds: list[int],
+    resources: Resources,
 ) -> list[dict[str, int | float]]:
     config: IMDBConfig = job.config
-    given = config.sin or config.gin
-    assert given is not None
-    complexes = with_features(data.complexes, config.features)
+    chosen = config.sin or config.gin
+    assert chosen is not None
+    complexes = used(with_features(data.complexes, config.features), chosen)
     x = complexes.union.x[0]
     assert x is not None
-    ends = given.replace(in_channels=x.shape[1], out_channels=data.num_classes)
-    trained = train_folds(
+    ends = chosen.replace(in_channels=x.shape[1], out_channels=data.num_classes)
+    trained = train_classifiers(
+        partial(network, ends, config.messages, config.norm),
         complexes,
         data.y,
         splits,
-        lambda _: network(ends, config.messages, config.norm),
+        seeds,
         config.train[job.data],
-        seeds=seeds,
-        device=resources.device,
-        tick=resources.tick,
+        resources,
     )
     metrics: list[dict[str, int | float]] = []
-    for model, curve in trained:
+    for model, history in zip(trained.networks, trained.histories, strict=True):
+        curve = accuracies(history)
         tail = curve["test"][-max(1, len(curve["test"]) // 5) :]
         metrics.append(
             {
@@ -190,13 +194,13 @@ def colors(data: TUDataset, kind: str) -> list[Hashable]:
 
 
 def _look_up(
-    keys: Sequence[Hashable], y: Tensor, splits: list[Split], resources: Resources
+    keys: Sequence[Hashable], y: Tensor, splits: list[dict[str, Tensor]], resources: Resources
 ) -> list[dict[str, int | float]]:
     every = majorities(keys, y, range(len(y)))
     ceiling = sum(every[key] == int(c) for key, c in zip(keys, y, strict=True)) / len(y)
     metrics: list[dict[str, int | float]] = []
-    for train, val, held in splits:
-        known = torch.cat([train, val])
+    for parts in splits:
+        known, held = torch.cat([parts["train"], parts["val"]]), parts["test"]
         answers = majorities(keys, y, known.tolist())
         default = int(y[known].bincount().argmax())
         right = [answers.get(keys[i], default) == int(y[i]) for i in held.tolist()]

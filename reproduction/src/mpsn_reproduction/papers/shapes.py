@@ -7,7 +7,7 @@ length around each vertex and in each triangle.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from torch import Tensor
@@ -18,7 +18,6 @@ from mpsn.errors import ConfigError
 from mpsn.lifting import rips_complex
 from mpsn.nn.models import GIN, SIN, Hierarchical
 from mpsn.training import hold_out, select
-from mpsn_reproduction.engines.tu_training import Settings, Split, train_folds
 from mpsn_reproduction.experiment import (
     DataSets,
     Experiment,
@@ -31,6 +30,7 @@ from mpsn_reproduction.experiment import (
 )
 from mpsn_reproduction.settings import Network
 from mpsn_reproduction.table import Table, difference, score
+from mpsn_reproduction.train import StepTraining, accuracies, train_classifiers, used
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +43,7 @@ LIMITS = {"per_class": (5, 10_000), "points": (7, 1000), "noise": (0, 1), "radiu
 class ShapesConfig:
     """A model, one of ``sin`` and ``gin``, how to train it, and the clouds."""
 
-    train: Settings
+    train: StepTraining
     """How to train."""
     sin: Network[SIN] | Network[Hierarchical] | None = None
     """Settings of SIN, or, with a ``ratio``, of Hierarchical."""
@@ -71,11 +71,12 @@ class ShapesConfig:
         """Return a small version: few clouds and epochs."""
         return replace(self, per_class=10, points=60, train=replace(self.train, epochs=5))
 
-    def build(self, _: int) -> SIN | GIN | Hierarchical:
-        """Make the model."""
+    @property
+    def network(self) -> Network[Any]:
+        """The model, not built yet."""
         network = self.gin or self.sin
         assert network is not None
-        return network(out_channels=len(SHAPES))
+        return network.replace(out_channels=len(SHAPES))
 
 
 def jobs(row: str, config: ShapesConfig, seeds: tuple[int, ...]) -> list[Job]:
@@ -112,13 +113,13 @@ def with_lengths(K: SimplicialComplex) -> SimplicialComplex:
     return K.replace(x=[around, length, K.incidence(2).from_faces(length, reduce="mean")])
 
 
-def splits(y: Tensor, seeds: Sequence[int]) -> list[Split]:
+def splits(y: Tensor, seeds: Sequence[int]) -> list[dict[str, Tensor]]:
     """Return for each seed a random fifth of every class for testing, and one for validation."""
     out = []
     for seed in seeds:
         rest, test = hold_out(y, 0.2, seed)
         stay, val = hold_out(y[rest], 0.25, seed)
-        out.append(Split(rest[stay], rest[val], test))
+        out.append({"train": rest[stay], "val": rest[val], "test": test})
     return out
 
 
@@ -127,18 +128,19 @@ def work(job: Job, resources: Resources) -> list[Run]:
     config: ShapesConfig = job.config
     data: ComplexDataset = resources.data
     assert data.y is not None
-    trained = train_folds(
-        data,
+    trained = train_classifiers(
+        config.network,
+        used(data, config.network),
         data.y,
         splits(data.y, job.seeds),
-        config.build,
+        job.seeds,
         config.train,
-        seeds=job.seeds,
-        device=resources.device,
-        tick=resources.tick,
+        resources,
+        capture=config.network.model is not Hierarchical,
     )
     runs = []
-    for seed, (_, curve) in zip(job.seeds, trained, strict=True):
+    for seed, history in zip(job.seeds, trained.histories, strict=True):
+        curve = accuracies(history)
         epoch, validation, test = select(curve["val"], curve["test"])
         metrics = {"accuracy": test, "val": validation, "epoch": epoch}
         runs.append(Run(seed, 0, metrics, curve))

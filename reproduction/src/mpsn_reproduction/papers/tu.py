@@ -1,10 +1,13 @@
 """Graph classification on the TU sets: SIN, other networks, and kernels (section 6)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
+
+from torch import Tensor
 
 from mpsn.datasets import TU, TU_SETS, TUDataset
 from mpsn.errors import ConfigError, FileError, did_you_mean
@@ -12,12 +15,14 @@ from mpsn.nn.models import GIN, SIN, Hierarchical, Model
 from mpsn.training import hold_out
 from mpsn.training import select as select_epoch
 from mpsn_reproduction.baselines import BASELINES, make_baseline
-from mpsn_reproduction.engines.tu_training import Curves, Settings, Split, train_folds
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
 from mpsn_reproduction.papers.folds import Folds, strata, tu_folds
 from mpsn_reproduction.papers.tu_kernels import KernelConfig, kernel_runs
 from mpsn_reproduction.papers.tu_table import FOLDS, MODELS, figures, measured, table
 from mpsn_reproduction.settings import Network, rows
+from mpsn_reproduction.train import Curves, StepTraining, accuracies, train_classifiers, used
+
+SIDE_BY_SIDE = ("sin", "gin", "agnostic")  # models whose steps can be captured on a GPU
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class TUConfig:
     output are the data's."""
     kernel: KernelConfig | None = None
     """Settings of a kernel with a support vector machine."""
-    train: Settings | None = None
+    train: StepTraining | None = None
     """How to train a network."""
     folds: int = 10
     """How many of the ten folds to run."""
@@ -148,7 +153,7 @@ def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
     seeds. Other networks are trained alone, so it is one job per fold. Only SIN, GIN and the
     structure-agnostic baseline have several seeds; in kernels nothing is random.
     """
-    side_by_side = config.model in ("sin", "gin", "agnostic")
+    side_by_side = config.model in SIDE_BY_SIDE
     passes = [seeds[:1]]
     if side_by_side:
         passes = [(seed,) for seed in seeds] if config.model == "sin" else [seeds]
@@ -191,12 +196,10 @@ def work(job: Job, resources: Resources) -> list[Run]:
     config: TUConfig = job.config
     data, folds = resources.data
     if config.kernel is None:
-        return _runs(job, data, folds, _train(job, data, folds, resources))
-    curves = kernel_runs(config.kernel, data, folds, job.folds, resources.tick)
-    return _runs(job, data, folds, curves * len(job.seeds))
-
-
-def _runs(job: Job, data: TUDataset, folds: Folds, curves: Sequence[Curves]) -> list[Run]:
+        curves = _train(job, resources)
+    else:
+        fitted = kernel_runs(config.kernel, data, folds, job.folds, resources.tick)
+        curves = fitted * len(job.seeds)
     keys = [(seed, fold) for seed in job.seeds for fold in job.folds]
     runs = []
     for (seed, fold), curve in zip(keys, curves, strict=True):
@@ -213,54 +216,51 @@ def _runs(job: Job, data: TUDataset, folds: Folds, curves: Sequence[Curves]) -> 
     return runs
 
 
-def _train(job: Job, data: TUDataset, folds: Folds, resources: Resources) -> list[Curves]:
-    """Train two networks per fold: on all of its training part, and on that less a tenth.
+def _train(job: Job, resources: Resources) -> list[Curves]:
+    """Train two networks per fold: on its training part less a tenth, and on all of it.
 
-    Curves over the epochs: ``loss``, ``train`` and ``test`` of the first, ``val`` and ``val_test``
-    of the second.
+    Curves over the epochs: ``val`` and ``val_test`` of the first, and, for the paper's protocol,
+    ``loss``, ``train`` and ``test`` of the second.
     """
     config: TUConfig = job.config
+    data, folds = resources.data
+    network = config.sin or config.gin
+    assert network is not None
     assert config.train is not None
-    ends = data.num_features, max(data.num_classes, 1)
-
-    def build(_: int) -> Model:
-        network = config.sin or config.gin
-        assert network is not None
-        return network(in_channels=ends[0], out_channels=ends[1])
-
     held, whole, seeds = [], [], []
     for seed in job.seeds:
         for fold in job.folds:
             parts = folds.splits[fold]
-            train, test = parts["train"], parts["test"]
-            if "val" in parts:
-                held.append(Split(train, parts["val"], test))
-            else:
-                stay, val = hold_out(strata(data.y[train]), 0.1, seed)
-                held.append(Split(train[stay], train[val], test))
-            whole.append(Split(train, train[:0], test))
+            held.append(parts if "val" in parts else with_validation(parts, data.y, seed))
+            whole.append({name: parts[name] for name in ("train", "test")})
             seeds.append(seed * FOLDS + fold)
     splits = held + whole * config.whole
-    if isinstance(config.gin, Baseline) and (most := config.gin.limit):
-        splits = [Split(*(part[:: -(-len(part) // most) or 1] for part in s)) for s in splits]
-
-    def both(trained: list[Curves]) -> list[Curves]:
-        curves = [{"val": c["val"], "val_test": c["test"]} for c in trained[: len(held)]]
-        for curve, c in zip(curves, trained[len(held) :], strict=False):
-            curve.update({name: c[name] for name in ("loss", "train", "test")})
-        return curves
-
-    trained = train_folds(
-        data.complexes,
+    if isinstance(network, Baseline) and (most := network.limit):
+        splits = [
+            {name: part[:: -(-len(part) // most) or 1] for name, part in split.items()}
+            for split in splits
+        ]
+    trained = train_classifiers(
+        partial(network, in_channels=data.num_features, out_channels=max(data.num_classes, 1)),
+        data.complexes if isinstance(network, Baseline) else used(data.complexes, network),
         data.y,
         splits,
-        build,
+        seeds * (1 + config.whole),
         config.train,
-        seeds=seeds * (1 + config.whole),
-        device=resources.device,
-        tick=resources.tick,
+        resources,
+        capture=config.model in SIDE_BY_SIDE,
     )
-    return both([t.curve for t in trained])
+    found = [accuracies(history) for history in trained.histories]
+    curves = [{"val": c["val"], "val_test": c["test"]} for c in found[: len(held)]]
+    for curve, c in zip(curves, found[len(held) :], strict=False):
+        curve.update({name: c[name] for name in ("loss", "train", "test")})
+    return curves
+
+
+def with_validation(parts: Mapping[str, Tensor], y: Tensor, seed: int) -> dict[str, Tensor]:
+    """Return the parts of a fold with a tenth of its training part held out for validation."""
+    stay, val = hold_out(strata(y[parts["train"]]), 0.1, seed)
+    return {"train": parts["train"][stay], "val": parts["train"][val], "test": parts["test"]}
 
 
 EXPERIMENT = Experiment(
