@@ -48,7 +48,7 @@ def test_mlp_sum_fails_exactly_on_equal_numbers_of_cliques(family, row):
     lifted = clique_complexes(strongly_regular(*sr._parameters(family)), None)
     networks = [sr.build(CONFIGS[row], seed, lifted.union.dim) for seed in (0, 1)]
     equal = torch.pdist(lifted.counts.double()) == 0
-    for embeddings in sr.embed(networks, lifted, True):
+    for embeddings in sr.embed(networks, lifted):
         assert torch.equal(torch.pdist(embeddings) <= 0.01, equal)
     assert agrees((float(equal.double().mean()), 0.0), AUTHORS[family]["mlp_sum"])
 
@@ -103,14 +103,12 @@ def test_runs_depend_on_their_seed_alone(row, family):
 def test_parts_do_not_matter(monkeypatch):
     lifted = clique_complexes(strongly_regular(25, 12, 5, 6), None)
     networks = [sr.build(CONFIGS["sin"], 0, 4)]
-    (whole,) = sr.embed(networks, lifted, True)
+    (whole,) = sr.embed(networks, lifted)
     monkeypatch.setattr(sr, "NUMBERS", 20_000)
     ticks = []
-    (parts,) = sr.embed(networks, lifted, True, ticks.append)
+    (parts,) = sr.embed(networks, lifted, ticks.append)
     assert len(ticks) > 3
     torch.testing.assert_close(parts, whole, rtol=1e-12, atol=0)
-    (plain,) = sr.embed(networks, lifted, False)
-    torch.testing.assert_close(plain, whole, rtol=1e-12, atol=0)
 
 
 def test_comparison_with_swl_sees_what_is_wrong():
@@ -200,15 +198,10 @@ def test_families_that_cannot_be_had(monkeypatch, tmp_path):
     assert len(sr.read(quick[0].data, Path("nowhere"))) == 2
 
 
-def test_close_pairs_are_counted_as_by_all_distances():
-    generator = torch.Generator().manual_seed(0)
-    rows = torch.randn(60, 16, generator=generator, dtype=torch.float64)
-    rows = torch.cat([rows, rows[:20], rows[:30] + 1e-3, rows[:1].expand(40, -1)])
-    for eps in (1e-6, 0.01, 5.0):
-        failed = torch.pdist(rows) <= eps
-        found = sr._close(rows, eps)
-        assert (found["pairs"], found["failed"]) == (len(failed), int(failed.sum()))
-        assert 0 < found["rate"] < 1
+def test_close_pairs_are_counted():
+    rows = torch.tensor([[0.0], [0.0], [1.0], [1.25], [3.0]], dtype=torch.float64)
+    for eps, failed in ((1e-6, 1), (0.25, 2), (1.0, 4), (5.0, 10)):
+        assert sr.close(rows, eps) == {"pairs": 10, "failed": failed, "rate": failed / 10}
     rows[0, 0] = torch.nan
     with pytest.raises(MPSNError, match="Expected embeddings that are finite"):
-        sr._close(rows, 0.01)
+        sr.close(rows, 0.01)

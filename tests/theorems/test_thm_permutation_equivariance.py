@@ -12,7 +12,7 @@ from mpsn.testing import (
     assert_permutation_invariant,
     complexes,
 )
-from mpsn_reproduction.papers.mlp_sum import MLPSum
+from mpsn_reproduction.papers.sr import MLPSum
 
 KINDS = ("simplicial", "cell", "cubical")
 LAYERS = {

@@ -11,7 +11,7 @@ import mpsn
 from mpsn import SimplicialComplex, nn
 from mpsn.errors import LayerError
 from mpsn.nn.models import GIN, SIN, EdgeFlowNet
-from mpsn_reproduction.papers.mlp_sum import MLPSum
+from mpsn_reproduction.papers.sr import MLPSum
 
 TU = {
     "coface_message": False,

@@ -17,7 +17,7 @@ from mpsn.errors import MPSNError
 from mpsn.estimators import CellClassifier, SimplicialClassifier, _trainer, load
 from mpsn.nn import models
 from mpsn.training._device import computing, products
-from mpsn_reproduction.papers.mlp_sum import MLPSum
+from mpsn_reproduction.papers.sr import MLPSum
 
 ULP = 2**-8  # half the distance of numbers around 1 in bfloat16
 LAYERS = {

@@ -163,7 +163,7 @@ def networks(config: BRECConfig, job: Job, resources: Resources, told: Tensor) -
 
     models = [untrained(make, seed, "float64", config.gain) for seed in job.seeds]
     models = [model.to(resources.device) for model in models]
-    first, again = (embed(models, lifted.to(resources.device), False) for lifted in both)
+    first, again = (embed(models, lifted.to(resources.device)) for lifted in both)
     runs = []
     for seed, rows, copies in zip(job.seeds, first, again, strict=True):
         metrics = against_test(rows, copies, told, config.eps)

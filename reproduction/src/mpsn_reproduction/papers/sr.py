@@ -7,33 +7,31 @@ any depth and width is the simplicial Weisfeiler-Lehman test, SWL: none can do b
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 import torch
-from scipy.spatial import KDTree
 from torch import Tensor
 
-from mpsn.complexes import ComplexDataset
+from mpsn.complexes import Complex, ComplexDataset
 from mpsn.convert import Graph
 from mpsn.datasets import SR_FAMILIES, strongly_regular
 from mpsn.errors import ConfigError, MPSNError
 from mpsn.lifting import clique_complexes, ring_complexes
+from mpsn.nn import ComplexReadout, mlp
 from mpsn.nn.models import GIN, SIN, Model
 from mpsn.training import seeded
 from mpsn.wl import swl
 from mpsn_reproduction.baselines import check_baseline, make_baseline
-from mpsn_reproduction.engines.by_color import ColorClasses
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
-from mpsn_reproduction.papers.mlp_sum import MLPSum
 from mpsn_reproduction.papers.sr_table import figures, measured, table
 from mpsn_reproduction.settings import Network
 
 M = TypeVar("M", bound=torch.nn.Module)
-NUMBERS = 1 << 20  # features of one layer computed at a time: many colors shared, little memory
+NUMBERS = 1 << 20  # features of one layer that are computed at a time
 COPIES = 32  # graphs that are relabeled to measure rounding
 Parameters = tuple[int, int, int, int]
 CONSTRUCTED = tuple(p for p, family in SR_FAMILIES.items() if family.construct is not None)
@@ -42,6 +40,70 @@ CONSTRUCTED = tuple(p for p, family in SR_FAMILIES.items() if family.construct i
 def name_of(parameters: Parameters) -> str:
     """Return the name of a family, such as SR(16,6,2,2)."""
     return f"SR({','.join(map(str, parameters))})"
+
+
+class MLPSum(Model):
+    """A dense layer per dimension and SIN's readout, without messages (appendix F of the paper).
+
+    If features depend on the dimension only, it distinguishes complexes by their numbers of cells
+    only.
+
+    Args:
+        in_channels: Width of the features of cells. Defaults to 1.
+        hidden: Width of the dense layer of each dimension; twice that in the readout. Defaults to
+            256.
+        out_channels: Width of the embedding. Defaults to 16.
+        max_dim: Largest dimension of the cells used. Defaults to 2.
+        act: Non-linearity throughout: ``"elu"``, ``"relu"`` or ``"tanh"``. Defaults to ``"elu"``.
+        shared_readout: Whether the readout shares one dense layer, of width ``hidden``, between
+            dimensions, as in the authors' code; in the paper each has its own, of twice that
+            width. Defaults to False.
+        final_act: Whether the non-linearity follows the last dense layer, as in the paper, but not
+            in the authors' code. Defaults to False.
+
+    Shapes:
+        Reads K.x, or features (n_k, F) per dimension passed beside K; returns (C, out_channels)
+        for a union of C complexes.
+
+    Example:
+        >>> from mpsn_reproduction.papers.sr import MLPSum
+        >>> K = mpsn.clique_complex(nx.karate_club_graph(), max_dim=2)
+        >>> K = mpsn.lift_features(K.replace(x=[torch.ones(34, 1)]), "sum")
+        >>> MLPSum()(K).shape
+        torch.Size([1, 16])
+    """
+
+    def __init__(
+        self,
+        in_channels: int = 1,
+        hidden: int = 256,
+        out_channels: int = 16,
+        max_dim: int = 2,
+        act: Literal["elu", "relu", "tanh"] = "elu",
+        shared_readout: bool = False,
+        final_act: bool = False,
+    ) -> None:
+        super().__init__(locals())
+        self.in_channels, self.hidden, self.max_dim = in_channels, hidden, max_dim
+        dims = range(max_dim + 1)
+        self.dense = torch.nn.ModuleList(mlp([in_channels, hidden], act) for _ in dims)
+        self.readout = ComplexReadout(
+            hidden,
+            hidden if shared_readout else 2 * hidden,
+            out_channels,
+            dims=dims,
+            act=act,
+            shared=shared_readout,
+            final_act=final_act,
+        )
+
+    def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
+        """Return one row per complex."""
+        hs = dict(enumerate(self.features_of(K, xs)))
+        nothing = self.readout.last.weight.new_zeros(0, self.in_channels)
+        rows = (nothing if hs.get(k) is None else hs[k] for k in range(self.max_dim + 1))
+        out: Tensor = self.readout(K, [dense(h) for dense, h in zip(self.dense, rows, strict=True)])
+        return out
 
 
 @dataclass(frozen=True)
@@ -126,17 +188,17 @@ def work(job: Job, resources: Resources) -> list[Run]:
         resources.tick(len(lifted))
         return [Run(seed, 0, _rate(len(equal), int(equal.sum()))) for seed in job.seeds]
     networks = [build(config, seed, lifted.union.dim).to(device) for seed in job.seeds]
-    embeddings = embed(networks, lifted, config.distance == "absolute", resources.tick)
+    embeddings = embed(networks, lifted, resources.tick)
     if config.distance == "absolute":
-        found = [_close(rows, config.eps) for rows in embeddings]
-        return [Run(s, 0, metrics) for s, metrics in zip(job.seeds, found, strict=True)]
+        return [
+            Run(seed, 0, close(rows, config.eps))
+            for seed, rows in zip(job.seeds, embeddings, strict=True)
+        ]
     exact = None if config.baseline else swl_pairs(lifted)
     copies = lift(list(map(relabel, graphs[:COPIES])))
     return [
         Run(seed, 0, against_swl(rows, again, exact, config.eps))
-        for seed, rows, again in zip(
-            job.seeds, embeddings, embed(networks, copies, False), strict=True
-        )
+        for seed, rows, again in zip(job.seeds, embeddings, embed(networks, copies), strict=True)
     ]
 
 
@@ -175,48 +237,35 @@ def untrained(make: Callable[[], M], seed: int, dtype: str, gain: float) -> M:
 def embed(
     networks: Sequence[Any],
     lifted: ComplexDataset[Any],
-    by_color: bool,
     tick: Callable[[int], object] = lambda done: None,
 ) -> list[Tensor]:
     """Embed complexes with networks of one kind, part by part, as (complexes, width) doubles each.
 
-    With ``by_color``, SIN is computed once per SWL color, which is equal up to rounding.
+    The parts are so small that one layer has about ``NUMBERS`` features; each is computed in one
+    thread, so that results do not depend on the number of threads.
     """
     per_graph = sum(lifted.union.counts) // len(lifted) + 1
     size = max(1, NUMBERS // networks[0].hidden // per_graph)
     parts = [slice(i, i + size) for i in range(0, len(lifted), size)]
-    sins = [one for one in networks if by_color and isinstance(one, SIN)]
 
     @torch.inference_mode()
-    def one(part: slice) -> list[Tensor]:
+    def embed_part(part: slice) -> list[Tensor]:
         K, first = lifted.batch(part), networks[0]
-        if sins:
-            classes = ColorClasses(K, len(sins[0].convs))
-            values = [k + 1.0 for k in range(first.max_dim + 1)]
-            return [classes.embed(network, values).double() for network in sins]
         like = first.readout.last.weight
         xs = [like.new_full((n, 1), k + 1) for k, n in enumerate(K.counts[: first.max_dim + 1])]
         return [network(K, xs).double() for network in networks]
 
-    found = []
-    for rows in _side_by_side(one, parts, lifted.union.device):
-        found.append(rows)
-        tick(len(rows[0]))
-    return [torch.cat(rows) for rows in zip(*found, strict=True)]
-
-
-def _side_by_side(
-    function: Callable[[slice], list[Tensor]], parts: list[slice], device: torch.device
-) -> Iterator[list[Tensor]]:
-    """Apply a function to all parts, each in one thread: results do not depend on the threads."""
-    threads = torch.get_num_threads()
-    pool = ThreadPoolExecutor(threads if device.type == "cpu" else 1)
+    threads, embeddings = torch.get_num_threads(), []
+    pool = ThreadPoolExecutor(threads if lifted.union.device.type == "cpu" else 1)
     torch.set_num_threads(1)
     try:
-        yield from pool.map(function, parts)
+        for rows in pool.map(embed_part, parts):
+            embeddings.append(rows)
+            tick(len(rows[0]))
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)
+    return [torch.cat(rows) for rows in zip(*embeddings, strict=True)]
 
 
 def relabel(graph: Graph) -> Graph:
@@ -260,14 +309,14 @@ def against_swl(
     return metrics
 
 
-def _close(rows: Tensor, eps: float) -> dict[str, int | float]:
-    """Count the pairs of embeddings that are at most ``eps`` apart, without all distances."""
+def close(rows: Tensor, eps: float) -> dict[str, int | float]:
+    """Count the pairs of embeddings that are at most ``eps`` apart."""
     if not rows.isfinite().all():
         raise MPSNError(
             "Expected embeddings that are finite, got others: use a smaller gain or fewer layers."
         )
-    n, tree = len(rows), KDTree(rows.cpu().numpy())
-    return _rate(n * (n - 1) // 2, (int(tree.count_neighbors(tree, eps)) - n) // 2)
+    distances = torch.pdist(rows)
+    return _rate(len(distances), int((distances <= eps).sum()))
 
 
 def _rate(pairs: int, failed: int) -> dict[str, int | float]:
