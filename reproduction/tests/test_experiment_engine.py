@@ -11,15 +11,13 @@ import torch
 
 from mpsn.errors import FileError, MPSNError
 from mpsn.training import from_plain
-from mpsn_reproduction import results as _reproduce
+from mpsn_reproduction import engine as _reproduce
 from mpsn_reproduction.catalog import CATALOG, find
-from mpsn_reproduction.engine import run
+from mpsn_reproduction.engine import draw, run
 from mpsn_reproduction.experiment import DataSets, Resources
 from mpsn_reproduction.local import LocalEngine
-from mpsn_reproduction.results import draw
 from mpsn_reproduction.settings import load, plain, rows
 from mpsn_reproduction.store import Store, differing, words
-from mpsn_reproduction.table import Table
 from processes import start
 from toy_experiment import EXPERIMENT, Inner, ToyConfig, contents
 
@@ -299,13 +297,7 @@ def test_a_figure_that_cannot_be_written_hides_no_table(tmp_path, monkeypatch):
 
 
 def test_figures_come_as_png_and_svg(tmp_path):
-    pytest.importorskip("matplotlib")
     records = run(EXPERIMENT, TOY, 1, out=tmp_path).records
     paths = draw(records, DataSets(EXPERIMENT, None), tmp_path / "figures")
     assert [path.name for path in paths] == ["curves.png", "curves.svg"]
     assert all(path.stat().st_size > 500 for path in paths)
-
-
-def test_tables_as_markdown():
-    table = Table("T", ["a", "b"], [["|x|", "2"]], ["note"])
-    assert table.markdown() == "**T**\n\nnote\n\n| a | b |\n| --- | --- |\n| \\|x\\| | 2 |"

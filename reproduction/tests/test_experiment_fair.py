@@ -8,6 +8,7 @@ import torch
 
 from mpsn.errors import ConfigError, FileError
 from mpsn.nn.models import GIN, SIN
+from mpsn_reproduction.engine import reproduce
 from mpsn_reproduction.experiment import Job, Record, Resources, Run
 from mpsn_reproduction.papers import tu
 from mpsn_reproduction.papers.fair import (
@@ -21,7 +22,6 @@ from mpsn_reproduction.papers.fair import (
 )
 from mpsn_reproduction.papers.folds import Folds, stratify
 from mpsn_reproduction.papers.tu import TUConfig
-from mpsn_reproduction.results import reproduce
 from mpsn_reproduction.settings import Network, rows
 from mpsn_reproduction.train import StepTraining
 from protocol import trained

@@ -1,6 +1,5 @@
 """The report: one page, whole, of everything that is recorded, and what a browser makes of it."""
 
-import base64
 import re
 import sys
 from dataclasses import replace
@@ -28,25 +27,23 @@ def runs(tmp_path, monkeypatch):
 
 def test_the_page_needs_nothing_else(runs):
     page = report(runs)
-    assert "Toys &amp; &lt;things&gt;" in page
-    assert page.count("data:image/png;base64,") == 1
+    assert "<h2>Toys &amp; &lt;things&gt;</h2>" in page
+    assert page.count("data:image/png;base64,") == page.count("<img ") == 1
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert "<script" not in page
     assert 'name="viewport"' in page
-    assert "toy-quick" not in page
+    assert "(quick)" not in page
     assert "mpsn reproduce toy --model a,b --seeds 1 --data DIR --out RUNS" in page
-    assert "seeds 0, folds 0 to 1" in page
-    assert "scale = 2.0" in page
+    assert "Seeds 0, folds 0 to 1" in page
 
 
 def test_quick_runs_and_changed_configs_stand_apart(runs):
     run(EXPERIMENT, {"a": replace(ToyConfig(1.0), epochs=4)}, 1, out=runs / "toy")
     run(EXPERIMENT, {"a": ToyConfig(1.0).quick()}, 1, out=runs / "toy-quick")
     page = report(runs)
-    assert '<section id="toy-quick">' in page
+    assert "things&gt; (quick)</h2>" in page
     assert "mpsn reproduce toy --model a --seeds 1 --quick" in page
     assert "Left out: 2 records of older settings." in page
-    assert "epochs = 4" in page
 
 
 def test_the_page_is_written_whole(runs, tmp_path):
@@ -75,10 +72,10 @@ def page(tmp_path_factory):
 
 def test_figures_tables_and_notes_are_marked(page):
     text = page.read_text(encoding="utf-8")
-    assert '<td class="measured best">96.7 ± 1.5</td>' in text
-    assert '<td class="quoted best">95.2 ± 1.8</td>' in text
-    assert '<td class="difference">+31.2 ± 2.7</td>' in text
-    assert text.count("<figcaption>") == text.count("<img ") == 3
+    assert "<td><strong>96.7 ± 1.5</strong></td>" in text
+    assert "<td><em><strong>95.2 ± 1.8</strong></em></td>" in text
+    assert "<td>+31.2 ± 2.7</td>" in text
+    assert text.count("<img ") == 3
     assert "mpsn reproduce flow --device cuda --out RUNS" in text
     assert "mpsn reproduce sr --data DIR --out RUNS" in text
     assert "NVIDIA H200" in text
@@ -92,43 +89,12 @@ def test_in_a_browser(page, tmp_path):
         asked = [event["request"]["url"] for event in browser.seen("Network.requestWillBeSent")]
         assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
         assert browser.run("[...document.images].every(image => image.naturalWidth > 300)")
-        links = "[...document.querySelectorAll('nav a')]"
-        assert browser.run(f"{links}.length") == 3 + 9 + 6  # sections, families, shares
-        assert browser.run(
-            f"{links}.every(a => document.getElementById(a.hash.slice(1))?.querySelector('td'))"
-        )
-        assert browser.run(
-            "new Set([...document.querySelectorAll('[id]')].map(e => e.id)).size"
-        ) == (browser.run("document.querySelectorAll('[id]').length"))
-        for theme in ("light", "dark"):
-            given = [{"name": "prefers-color-scheme", "value": theme}]
-            browser.call("Emulation.setEmulatedMedia", features=given)
-            for part in ("body", "td.measured", "td.quoted", "tr.difference td"):
-                ground, text = (
-                    luminance(browser.run(f"getComputedStyle({of}).{what}"))
-                    for of, what in (
-                        ("document.body", "backgroundColor"),
-                        (f"document.querySelector('{part}')", "color"),
-                    )
-                )
-                dark, light = sorted((ground, text))
-                assert ground == (light if theme == "light" else dark)
-                assert (light + 0.05) / (dark + 0.05) > 4.5  # WCAG AA
         for width in (1280, 390):
             size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
             browser.call("Emulation.setDeviceMetricsOverride", **size)
             wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
             assert browser.run(wide)
-        inside = "[...document.querySelectorAll('.wide')].some(e => e.scrollWidth > e.clientWidth)"
+        inside = "[...document.querySelectorAll('table')].some(e => e.scrollWidth > e.clientWidth)"
         assert browser.run(inside)  # tables scroll
-        printed = base64.b64decode(browser.call("Page.printToPDF")["data"])
-        assert 3 <= len(re.findall(rb"/Type /Page\b", printed)) <= 12
     finally:
         browser.close()
-
-
-def luminance(color):
-    """Return the relative luminance of a color as a browser gives it."""
-    parts = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

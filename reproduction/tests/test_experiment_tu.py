@@ -17,7 +17,7 @@ from mpsn.errors import ConfigError, FileError, MPSNError
 from mpsn.nn.models import GIN, SIN, Hierarchical
 from mpsn.training import from_plain
 from mpsn_reproduction.baselines import BASELINES
-from mpsn_reproduction.engine import run
+from mpsn_reproduction.engine import reproduce, run
 from mpsn_reproduction.experiment import DataSets, Job, Record, Resources, Run
 from mpsn_reproduction.papers import tu
 from mpsn_reproduction.papers.tu import EXPERIMENT, Baseline, TUConfig
@@ -35,7 +35,6 @@ from mpsn_reproduction.papers.tu_table import (
     rows,
     table,
 )
-from mpsn_reproduction.results import reproduce
 from mpsn_reproduction.settings import Network
 from mpsn_reproduction.settings import rows as load_rows
 from mpsn_reproduction.store import remaining

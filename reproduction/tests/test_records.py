@@ -132,9 +132,7 @@ def test_a_report_never_makes_data(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_flow, "synthetic_flows", refuse)
     monkeypatch.setattr(_ocean, "ocean_drifters", refuse)
-    page = report(tmp_path)
-    assert "points = 1000000000" in page
-    assert page.count("data:image/png") == 1  # the curves
+    assert report(tmp_path).count("data:image/png") == 1  # the curves
 
 
 def test_bad_records_are_named_and_counted(tmp_path):

@@ -28,7 +28,7 @@ def test_sr_prints_a_table_and_leaves_figures_and_records(mpsn, tmp_path, monkey
     page = tmp_path / "report.html"
     status, out, err = mpsn("report", tmp_path, "-o", page)
     assert status == 0, err
-    assert "sr-quick" in page.read_text(encoding="utf-8")
+    assert "(quick)</h2>" in page.read_text(encoding="utf-8")
 
 
 def test_json_is_for_programs(mpsn, tmp_path):

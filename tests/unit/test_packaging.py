@@ -24,7 +24,7 @@ PROJECT, REPRODUCTION = (
     tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
     for folder in (".", "reproduction")
 )
-OTHER_NAMES = {"sklearn": "scikit-learn"}
+OTHER_NAMES = {"sklearn": "scikit-learn", "markdown_it": "markdown-it-py"}
 OTHER_NAMES |= {name: name.replace("_", "-") for name in ("torch_geometric", "typing_extensions")}
 WITH_TORCH = {"triton"}
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mpsn_reproduction.cluster import RayEngine
+    from mpsn_reproduction.engine import Result, reproduce
     from mpsn_reproduction.experiment import Job, Record, Run
     from mpsn_reproduction.local import LocalEngine
     from mpsn_reproduction.page import report
     from mpsn_reproduction.papers.graph_data import pack
-    from mpsn_reproduction.results import Result, reproduce
     from mpsn_reproduction.store import Store
     from mpsn_reproduction.table import Table
 
@@ -21,13 +21,13 @@ _HOMES = {
     "LocalEngine": "local",
     "RayEngine": "cluster",
     "Record": "experiment",
-    "Result": "results",
+    "Result": "engine",
     "Run": "experiment",
     "Store": "store",
     "Table": "table",
     "pack": "papers.graph_data",
     "report": "page",
-    "reproduce": "results",
+    "reproduce": "engine",
 }
 __all__ = [
     "Job",

@@ -14,7 +14,7 @@ from typing import Any
 from mpsn.errors import MissingPackageError, MPSNError
 from mpsn.training import pick_device
 from mpsn_reproduction.experiment import DataSets, Experiment, Job, Record, Resources
-from mpsn_reproduction.perform import perform
+from mpsn_reproduction.local import perform
 
 RETRIES = 10  # of a job whose worker was lost; one that kills its worker must end some day
 POLL = 0.1  # seconds

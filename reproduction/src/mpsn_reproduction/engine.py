@@ -1,20 +1,24 @@
-"""Runs the jobs of an experiment that are not recorded yet, on an engine, and records them."""
+"""From an experiment to its records, on an engine, and from its name to a table and figures."""
 
 import sys
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, get_args
 
 from tqdm import tqdm
 
-from mpsn.errors import ConfigError, MissingDataError, MPSNError
-from mpsn.files import check_writable
+from mpsn.errors import ConfigError, FileError, MissingDataError, MPSNError
+from mpsn.files import check_writable, save_figure
 from mpsn.training import agree, check_same, rank, world_size
+from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.experiment import DataSets, Experiment, Job, Record
 from mpsn_reproduction.local import LocalEngine
-from mpsn_reproduction.store import Store, remaining
+from mpsn_reproduction.settings import Precision, override, rows
+from mpsn_reproduction.store import Store, folder_name, remaining
+from mpsn_reproduction.table import Table
 
 
 class Engine(Protocol):
@@ -126,3 +130,100 @@ def _read(data: DataSets, jobs: list[Job]) -> dict[Hashable, tuple[str, str]]:
             except MissingDataError as error:
                 missing[source] = (job.data or data.experiment.name, str(error))
     return missing
+
+
+@dataclass(frozen=True)
+class Result:
+    """What :func:`reproduce` returns.
+
+    Attributes:
+        table: The table, ours beside the paper's.
+        records: What the table and the figures were made from.
+        folder: The folder of the records.
+        figures: Paths of the figures, each as PNG and as SVG.
+        missing: Why some data, or figures, are left out.
+    """
+
+    table: Table
+    records: list[Record]
+    folder: Path
+    figures: list[Path]
+    missing: list[str]
+
+
+def reproduce(
+    name: str,
+    *,
+    models: Sequence[str] = (),
+    only: Sequence[str] = (),
+    seeds: int | None = None,
+    quick: bool = False,
+    out: str | Path = "runs",
+    device: str = "cpu",
+    precision: Precision | None = None,
+    data: str | Path | None = None,
+    engine: Engine = LOCAL,
+) -> Result:
+    """Make a table and its figures, resuming from what is recorded in ``out``.
+
+    Args:
+        name: The experiment, as in ``mpsn reproduce --help``.
+        models: Rows of the table. Defaults to all.
+        only: Data to run on, such as families of graphs. Defaults to all that are available.
+        seeds: How many seeds. Defaults to those of our records, or two with ``quick``.
+        quick: Whether to run a small version.
+        out: Folder of the records.
+        device: Device to compute on.
+        precision: Precision of the networks: ``"float32"``, ``"bf16"`` or, on a GPU, ``"tf32"``.
+            Defaults to that of the settings, float32. Others have a folder of records of their own.
+        data: The user's folder of data sets.
+        engine: Where jobs run. Defaults to one after another in this process.
+    """
+    experiment = find(name)
+    if experiment.select is not None:
+        configs = experiment.select(only, models)
+    else:
+        configs = rows(name, experiment.config, models)
+    if quick:
+        configs = {row: config.quick() for row, config in configs.items()}
+    if precision is not None:
+        if precision not in get_args(Precision):
+            raise MPSNError(f"Expected precision float32, tf32 or bf16, got {precision!r:.40}.")
+        if not CATALOG[name].has_precision:
+            raise MPSNError(
+                f"Expected no precision for {name}, whose settings have none, got {precision!r}."
+            )
+        configs = {row: override(config, "precision", precision) for row, config in configs.items()}
+    if seeds is None:
+        seeds = 2 if quick else experiment.seeds
+    folder = Path(out) / folder_name(name, precision, quick)
+    data_sets = DataSets(experiment, None if data is None else Path(data))
+    records, missing = run(
+        experiment,
+        configs,
+        seeds,
+        out=folder,
+        device=device,
+        data=data_sets,
+        only=only,
+        engine=engine,
+    )
+    table, figures = experiment.table(records), []
+    if precision not in (None, "float32"):
+        table = replace(table, title=f"{table.title} ({precision})")
+    try:
+        if rank() == 0:
+            figures = draw(records, data_sets, folder / "figures")
+    except FileError as error:
+        missing = [*missing, f"No figures. {error}"]
+    return Result(table, records, folder, figures, missing)
+
+
+def draw(records: list[Record], data: DataSets, folder: Path) -> list[Path]:
+    """Draw the figures of an experiment as PNG and SVG; return their paths."""
+    paths = []
+    for name, figure in data.experiment.figures(records, data).items():
+        for kind in ("png", "svg"):
+            paths.append(folder / f"{name}.{kind}")
+            save_figure(figure, paths[-1], parents=True)
+    return paths

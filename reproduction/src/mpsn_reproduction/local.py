@@ -1,7 +1,11 @@
 """The default engine: jobs one after another in this process, or each in a process of its own."""
 
 import multiprocessing
+import os
 import pickle
+import platform
+import sys
+import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -10,10 +14,10 @@ from pathlib import Path
 
 import torch
 
+import mpsn
 from mpsn.errors import MPSNError
-from mpsn.training import pick_device
+from mpsn.training import pick_device, world_size
 from mpsn_reproduction.experiment import DataSets, Experiment, Job, Record, Resources
-from mpsn_reproduction.perform import perform
 from mpsn_reproduction.worker import start
 
 
@@ -112,3 +116,43 @@ def _process(
         parent.send(perform(experiment, job, Resources(pick_device(device), data, parent.send)))
     except MPSNError as error:
         parent.send(error)
+
+
+def perform(experiment: Experiment, job: Job, resources: Resources) -> Record:
+    """Run one job and return its record."""
+    device = resources.device
+    cuda = device.type == "cuda"
+    if cuda:
+        torch.cuda.reset_peak_memory_stats(device)
+    began = time.perf_counter()
+    runs = experiment.work(job, resources)
+    seconds = time.perf_counter() - began
+    memory = torch.cuda.max_memory_allocated(device) if cuda else peak_memory()
+    return Record(job, runs, seconds, memory, environment(device), time.time())
+
+
+def peak_memory() -> int:
+    """Return the most bytes this process has held so far."""
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def environment(device: torch.device) -> dict[str, str]:
+    """Return the versions and the hardware that a result may depend on."""
+    cuda = device.type == "cuda"
+    return {
+        "mpsn": mpsn.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": torch.cuda.get_device_name(device) if cuda else "cpu",
+        "cores": str(os.cpu_count()),
+        "threads": str(torch.get_num_threads()),
+        "processes": str(world_size()),
+    }

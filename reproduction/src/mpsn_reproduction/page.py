@@ -2,30 +2,53 @@
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from mpsn.errors import FileError
 from mpsn.files import atomic_write, check_writable
 from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.experiment import Experiment, Record
-from mpsn_reproduction.settings import Precision, plain
+from mpsn_reproduction.settings import Precision
 from mpsn_reproduction.settings import rows as rows_of
 from mpsn_reproduction.store import Store, folder_name
 from mpsn_reproduction.table import Table
 
 NAMED = 5  # records that cannot be read, each with the reason; the others are counted
-ABOUT = """# Our results and the paper's
-
+MARKS = "**Bold** is the best of a column, *italics* are figures quoted from others.\n"
+ABOUT = """\
 Every table on this page follows from the records in `reproduction/results`, and every figure but
 those of data sets: `mpsn report` makes the page from them. The commands give such records, with DIR
 the folder of data sets; a GPU rounds differently, so expect other last digits. **Bold** is the best
 of a column, *italics* are figures quoted from others, all else was measured here.
 [Understanding the results](guides/results.md) says what ± and the protocols mean.
 """
+HEAD = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>mpsn: results</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 68rem; padding: 1rem; }
+table { border-collapse: collapse; display: block; font-size: .9rem; overflow-x: auto; }
+th, td { border-bottom: 1px solid #8888; padding: .25rem .8rem .25rem 0; text-align: left; }
+td { white-space: nowrap; }
+img { background: #fff; height: auto; max-width: 100%; }
+code { overflow-wrap: anywhere; white-space: pre-wrap; }
+</style>
+"""
+
+
+class Figure(NamedTuple):
+    """A figure: its path from the page, its caption, and its picture."""
+
+    path: str
+    caption: str
+    png: bytes
 
 
 class Section(NamedTuple):
@@ -101,64 +124,55 @@ def write_docs(runs: Path, folder: Path) -> list[str]:
 
     The words before each table are in ``papers/NAME.md``, beside the code of the experiment.
     """
-    parts, texts = sections(runs), [ABOUT]
+    parts = sections(runs)
+    texts = ["# Our results and the paper's\n", ABOUT]
     for section in parts:
-        images = _images(section, transparent=False) if _is_main(section) else {}
-        paths = {caption: f"img/results/{name}.png" for caption, (name, _) in images.items()}
-        texts.append(_markdown(section, paths))
-        for name, content in images.values():
-            path = folder / "img" / "results" / f"{name}.png"
+        figures = _figures(section) if _is_main(section) else []
+        texts.append(_markdown(section, _words(section), figures))
+        for figure in figures:
+            path = folder / figure.path
             with atomic_write(path, "wb", what="a figure", parents=True) as file:
-                file.write(content)
+                file.write(figure.png)
     with atomic_write(folder / "results.md", "w", what="the page", parents=True) as file:
         file.write("\n".join(texts))
     return [section.name for section in parts]
 
 
 def _html(parts: list[Section]) -> str:
-    from jinja2 import Environment
+    """Return the page in HTML, with its figures inside."""
+    from markdown_it import MarkdownIt
 
-    page = resources.files("mpsn_reproduction").joinpath("report.html").read_text(encoding="utf-8")
-    values = [_values(section) for section in parts]
-    return Environment(autoescape=True).from_string(page).render(sections=values)
+    texts, figures = ["# Results\n", MARKS], []
+    for section in parts:
+        found = _figures(section)
+        texts.append(_markdown(section, f"## {_table(section).title}\n", found))
+        figures += found
+    page = MarkdownIt("commonmark", {"html": False}).enable("table").render("\n".join(texts))
+    for figure in figures:
+        data = base64.b64encode(figure.png).decode()
+        page = page.replace(f'src="{figure.path}"', f'src="data:image/png;base64,{data}"')
+    return f"{HEAD}{page}"
 
 
-def _values(section: Section) -> dict[str, Any]:
-    """Return what the template of the HTML page shows of a section."""
+def _words(section: Section) -> str:
+    """Return the words before the table of a section in the docs."""
+    if not _is_main(section):
+        return f"### {_table(section).title}\n"
+    words = resources.files("mpsn_reproduction.papers") / f"{section.name}.md"
+    return words.read_text(encoding="utf-8")
+
+
+def _markdown(section: Section, words: str, figures: Sequence[Figure]) -> str:
+    """Return a section in Markdown; one in another precision has the notes of the main one."""
     table = _table(section)
-    images = _images(section, transparent=True)
-    return {
-        "name": section.name,
-        "title": table.title,
-        "groups": table.groups(),
-        "notes": [*table.remarks, *section.left_out],
-        "commands": _commands(section),
-        "runs": _runs(section.records),
-        "places": _places(section.records),
-        "images": {
-            text: base64.b64encode(content).decode() for text, (_, content) in images.items()
-        },
-        "configs": {
-            record.job.row: "\n".join(f"{k} = {v}" for k, v in plain(record.job.config).items())
-            for record in section.records
-        },
-    }
-
-
-def _markdown(section: Section, images: Mapping[str, str]) -> str:
-    """Return a section of the page of the docs; one in another precision has the table alone."""
-    table = _table(section)
-    if _is_main(section):
-        words = resources.files("mpsn_reproduction.papers") / f"{section.name}.md"
-        text = words.read_text(encoding="utf-8")
-    else:
-        text, table = f"### {table.title}\n", replace(table, notes=[])
+    if section.precision != "float32":
+        table = replace(table, notes=[])
     commands = "".join(f"    {command}\n" for command in _commands(section))
     about = f"{_runs(section.records)}. {'; '.join(_places(section.records))}."
-    pictures = "".join(f"\n![{caption}]({path})\n" for caption, path in images.items())
+    pictures = "".join(f"\n![{figure.caption}]({figure.path})\n" for figure in figures)
     notes = "".join(f"\n{note}\n" for note in section.left_out)
     about = about[0].upper() + about[1:]
-    return f"{text}\n{commands}\n{about}\n\n{table.markdown()}\n{pictures}{notes}"
+    return f"{words}\n{commands}\n{about}\n\n{table.markdown()}\n{pictures}{notes}"
 
 
 def _table(section: Section) -> Table:
@@ -223,17 +237,16 @@ def _numbers(found: set[int]) -> str:
     return " to ".join(str(number) for number in sorted({min(found), max(found)}))
 
 
-def _images(section: Section, transparent: bool) -> dict[str, tuple[str, bytes]]:
-    """Return the figures by caption: their names, and PNG."""
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError:
-        return {}
-    images = {}
+def _figures(section: Section) -> list[Figure]:
+    """Draw the figures of a section."""
+    from matplotlib import pyplot as plt
+
+    figures = []
     for name, figure in section.experiment.figures(section.records, None).items():
         file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=100, bbox_inches="tight", transparent=transparent)
+        figure.savefig(file, format="png", dpi=100, bbox_inches="tight")
         plt.close(figure)
         full = name if name.startswith(section.name) else f"{section.name}_{name}"
-        images[str(figure.get_label()) or name.replace("_", " ")] = full, file.getvalue()
-    return images
+        caption = str(figure.get_label()) or name.replace("_", " ")
+        figures.append(Figure(f"img/results/{full}.png", caption, file.getvalue()))
+    return figures
