@@ -25,10 +25,8 @@ docs: $(READY)
 	$(BIN)/sphinx-build -E -W --keep-going -n -q docs out/docs
 	@echo "site: out/docs/index.html"
 
-# TopoModelX asks for numpy below 2 but runs beside today's; only its models are imported.
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]' -e './reproduction[ray]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps topomodelx==0.0.1
 	$(BIN)/pytest benchmarks -o addopts= --benchmark-only --benchmark-columns=min,median,rounds -s
 
 # The tests with the lowest versions that pyproject.toml allows, in an environment of their own.
@@ -47,11 +45,13 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# torch goes first and pinned: a looser requirement would be free to pick another build.
+# torch goes first and pinned: a looser requirement would be free to pick another build. TopoModelX
+# asks for numpy below 2 but runs beside today's; only its models are imported, by tests.
 $(READY): pyproject.toml reproduction/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e './reproduction[ray]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps topomodelx==0.0.1
 	touch $@
 
 clean:

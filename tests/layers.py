@@ -13,6 +13,14 @@ LAYERS = {
     "OrientedConv": lambda n, m: nn.OrientedConv(n, m, act="tanh"),
     "SNNConv": lambda n, m: nn.SNNConv(n, m, 2, act="tanh"),
     "SCoNeConv": lambda n, m: nn.SCoNeConv(n, m, act="tanh"),
+    "CANConv": lambda n, m: nn.CANConv(n, m, heads=2, act="tanh", score_act="tanh"),
+    "SANConv": lambda n, m: nn.SANConv(n, m, score_act="tanh"),
+    "GSANConv": lambda n, m: nn.GSANConv(n, m, 2),
+    "HMCConv": lambda n, m: nn.HMCConv(n, m, heads=2, act="tanh"),
+    "SCNConv": lambda n, m: nn.SCNConv(n, m, 2),
+    "SCNNConv": lambda n, m: nn.SCNNConv(n, m),
+    "SCCNNConv": lambda n, m: nn.SCCNNConv(n, m, 2, basis="jacobi", normalized=True),
+    "SheafConv": lambda n, m: nn.SheafConv(n, dim=1, maps="general"),
     "MPSNConv": lambda n, m: nn.MPSNConv(
         lambda receiver, boundary, coboundary, lower, upper: torch.tanh(
             receiver + boundary + coboundary + lower + upper

@@ -1,13 +1,11 @@
 """Adjacent pairs of cells, receiver after receiver, for messages that need every pair."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from mpsn._rows.rows import Rows
-from mpsn._rows.sums import Matrix
-from mpsn._rows.value import Value
 from mpsn.complexes.incidence import Incidence
 
 if TYPE_CHECKING:
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 Kind = Literal["boundary", "coboundary", "lower", "upper"]
 
 
-class Pairs(Value):
+class Pairs(NamedTuple):
     """The pairs of one of the four adjacencies, sorted by receiver; see :meth:`Complex.adjacency`.
 
     Attributes:
@@ -26,9 +24,6 @@ class Pairs(Value):
         shared: The cell that connects them, (P,) int64; the sender itself for faces and co-faces.
         sign: Their relative orientation ±1, (P,) int8.
         sender_sign: The relative orientation of the sender and the shared cell, (P,) int8.
-        fetch: The matrix that brings features of senders to pairs; ``fetch @ h``.
-        collect: The matrix that sums over the pairs of every receiver; ``collect.T`` brings
-            features of receivers to pairs.
     """
 
     receiver: Tensor
@@ -36,24 +31,6 @@ class Pairs(Value):
     shared: Tensor
     sign: Tensor
     sender_sign: Tensor
-    fetch: Matrix
-    collect: Matrix
-
-    def __init__(self, parts: tuple[Tensor, ...], receivers: int, senders: int) -> None:
-        receiver, sender, shared, sign, sender_sign = parts
-        number = receiver.shape[0]
-        every = torch.arange(number, device=receiver.device)
-        bounds = torch.arange(receivers + 1, device=receiver.device)
-        rows = Rows(every, number, ptr=torch.searchsorted(receiver, bounds))
-        self.__dict__.update(
-            receiver=receiver,
-            sender=sender,
-            shared=shared,
-            sign=sign,
-            sender_sign=sender_sign,
-            fetch=Matrix(Rows(sender, senders, 1)),
-            collect=Matrix(rows, None, lambda: Rows(every, number, 1)),
-        )
 
 
 def pairs_of(K: "Complex", k: int, kind: Kind) -> Pairs:
@@ -67,15 +44,11 @@ def pairs_of(K: "Complex", k: int, kind: Kind) -> Pairs:
         ([0, 1, 1, 2], [1, 0, 2, 1], [0, 0, 1, 1])
     """
     B = K.incidence(k if kind in ("boundary", "lower") else k + 1)
-    counts = {"boundary": (len(B), B.count), "coboundary": (B.count, len(B))}
-    same = (len(B),) * 2 if kind == "lower" else (B.count,) * 2
 
     def find() -> Pairs:
         if torch.compiler.is_compiling():
-            parts = listed_pairs(*B.parts(), kind)
-        else:
-            parts = _listed(B, kind)
-        return Pairs(parts, *counts.get(kind, same))
+            return Pairs(*listed_pairs(*B.parts(), kind))
+        return Pairs(*_listed(B, kind))
 
     return B._keep(("pairs", kind), find)  # type: ignore[no-any-return]
 
@@ -134,7 +107,7 @@ def sorted_entries(B: Incidence) -> Tensor:
 def listed_pairs(
     face: Tensor, ptr: Tensor | None, sign: Tensor | None, count: int, width: int, kind: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Return the parts of the pairs of an incidence, as :class:`Pairs` takes them."""
+    """Return the parts of the pairs of an incidence, as :class:`Pairs` holds them."""
     parts = _listed(Incidence.of_parts(face, ptr, sign, count, width), kind)
     return tuple(part.clone() for part in parts)  # type: ignore[return-value]
 

@@ -19,6 +19,10 @@ SIDES = {  # of each sum, the rows that it returns and those that it takes
     "lower": ("cells", "cells"),
     "upper_messages": ("cells below", "entries"),
     "lower_messages": ("cells", "entries"),
+    "to_faces": ("cells below", "entries"),
+    "to_cells": ("cells", "entries"),
+    "cell_others": ("entries", "entries"),
+    "face_others": ("entries", "entries"),
 }
 
 
@@ -50,10 +54,17 @@ def operator_of(rows: Rows, sign: Tensor | None, name: str, signed: bool) -> Ope
         cells, faces, n = rows.spans, rows.positions, len(rows)
         if name == "spread":
             return Matrix(Rows(rows.row, n, 1), None, lambda: cells)
+        if name in ("to_faces", "to_cells"):
+            inverse = "gather" if name == "to_faces" else "spread"
+            return operator_of(rows, sign, inverse, signed).T
         if name == "upper":
             return LeaveOneOut(cells, faces, rows.item, rows.count, weight).symmetric()
         if name == "lower":
             return LeaveOneOut(faces, cells, rows.row, n, weight).symmetric()
+        if name in ("cell_others", "face_others"):
+            each = Rows(cells.item, cells.count, 1)
+            groups = cells if name == "cell_others" else faces
+            return LeaveOneOut(groups, each, cells.item, cells.count).symmetric()
         groups, receivers = (cells, faces) if name == "upper_messages" else (faces, cells)
         return LeaveOneOut(groups, receivers, cells.item, cells.count, weight)
 

@@ -322,6 +322,22 @@ class Complex(Value):
 
         return to_networkx(self)
 
+    def hasse_graph(self) -> Any:
+        """Return the Hasse diagram as PyG ``Data``: a node for each cell, vertices first.
+
+        Its edges lead from faces to cells, ``edge_type`` 2(k - 1) for k-cells, and back, 2k - 1;
+        ``sign`` holds relative orientations, ``dim`` the dimension of each node, and ``x`` the
+        features, if all cells have features of one width.
+
+        Example:
+            >>> data = SimplicialComplex.from_simplices([[0, 1, 2]]).hasse_graph()
+            >>> data.num_nodes, data.edge_index[:, :2].tolist(), data.edge_type.bincount().tolist()
+            (7, [[1, 0], [3, 3]], [6, 6, 3, 3])
+        """
+        from mpsn.convert import to_hasse
+
+        return to_hasse(self)
+
     # Operators -----------------------------------------------------------------------------
 
     boundary_matrix = _operators.boundary_matrix

@@ -285,6 +285,37 @@ class Incidence(Rows):
         """
         return self._sum("lower_messages", m, signed, reduce)
 
+    def to_faces(self, m: Tensor, *, signed: bool = False) -> Tensor:
+        """Return the sum over the entries of every cell below, from (nnz, ..., F).
+
+        The transpose of :meth:`gather`.
+
+        Example:
+            >>> K = SimplicialComplex.from_simplices([[0, 1], [0, 2]])
+            >>> K.incidence(1).to_faces(torch.ones(4, 1)).T
+            tensor([[2., 1., 1.]])
+        """
+        return self._sum("to_faces", m, signed)
+
+    def to_cells(self, m: Tensor) -> Tensor:
+        """Return the sum over the entries of every cell, from (nnz, ..., F).
+
+        The transpose of :meth:`spread`.
+        """
+        return self._sum("to_cells", m, False)
+
+    def sum_others(self, m: Tensor, within: Literal["cells", "faces"]) -> Tensor:
+        """Return for every entry the sum over the other entries of its cell, or of its face.
+
+        From (nnz, ..., F) to the same shape, in linear time; nothing is subtracted.
+
+        Example:
+            >>> B = mpsn.complexes.Incidence(torch.tensor([2, 1, 0]), count=3, width=3)
+            >>> B.sum_others(torch.tensor([[1.0], [2.0], [4.0]]), "cells").T
+            tensor([[6., 5., 3.]])
+        """
+        return self._sum("cell_others" if within == "cells" else "face_others", m, False)
+
     def _sum(self, name: str, h: Tensor, signed: bool, reduce: Reduce = "sum") -> Tensor:
         self._check(name, h)
         if torch.compiler.is_compiling():

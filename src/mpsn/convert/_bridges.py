@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Hashable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import networkx as nx
@@ -35,6 +36,33 @@ def to_pyg(K: SimplicialComplex) -> Any:
         data.x = x
     if attr is not None:
         data.edge_attr = torch.cat([attr, attr])
+    if K.y is not None:
+        data.y = K.y
+    return data
+
+
+def to_hasse(K: Complex) -> Any:
+    """Return the Hasse diagram: see :meth:`mpsn.SimplicialComplex.hasse_graph`."""
+    starts = [0, *accumulate(K.counts)]
+    dims = torch.repeat_interleave(torch.arange(len(K.counts)), torch.tensor(K.counts))
+    edges, types, signs = [], [], []
+    for k in range(1, K.dim + 1):
+        B = K.incidence(k)
+        up = torch.stack([B.face + starts[k - 1], B.cell + starts[k]])
+        for direction, edge_index in enumerate((up, up.flip(0))):
+            edges.append(edge_index)
+            types.append(torch.full_like(B.face, 2 * (k - 1) + direction))
+            signs.append(B.signs)
+    data = package("torch_geometric.data").Data(
+        edge_index=torch.cat(edges, dim=1) if edges else torch.zeros(2, 0, dtype=torch.int64),
+        edge_type=torch.cat(types) if types else torch.zeros(0, dtype=torch.int64),
+        sign=torch.cat(signs) if signs else torch.zeros(0, dtype=torch.int8),
+        dim=dims.to(K.device),
+        num_nodes=starts[-1],
+    )
+    features = [x for x in K.x[: K.dim + 1] if x is not None]
+    if len(features) == K.dim + 1 and len({x.shape[1:] for x in features}) == 1:
+        data.x = torch.cat(features)
     if K.y is not None:
         data.y = K.y
     return data

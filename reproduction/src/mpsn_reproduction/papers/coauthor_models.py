@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import SNNConv
-from mpsn.nn.conv.snn import hodge
+from mpsn.nn.functional import laplacian
 from mpsn_reproduction.papers.general import GeneralNet
 
 Values = list[Tensor]  # (n_k,) per dimension
@@ -134,7 +134,7 @@ def largest_eigenvalue(K: SimplicialComplex, k: int, steps: int = 100) -> float:
     h = torch.randn(K.count(k), 1, generator=torch.Generator().manual_seed(0)).to(K.device)
     for _ in range(steps):
         h = h / h.norm().clamp(min=1e-30)
-        h = sum(hodge(K, k, h))  # type: ignore[assignment]
+        h = laplacian(K, k, h)
     return max(float(h.norm()), 1e-6)
 
 

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes.complex import Complex
+from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_cochain, check_least
-from mpsn.nn.conv.snn import hodge
 
 
 class SCoNeConv(torch.nn.Module):
@@ -45,7 +45,7 @@ class SCoNeConv(torch.nn.Module):
     def forward(self, K: Complex, h: Tensor) -> Tensor:
         """Return new features of the same cells."""
         check_cochain(K, self.dim, h, self.in_channels, self.own.weight)
-        down, up = hodge(K, self.dim, h)
+        down, up = (fn.laplacian(K, self.dim, h, part) for part in ("down", "up"))
         return self.act(self.down(down) + self.own(h) + self.up(up))
 
     def extra_repr(self) -> str:

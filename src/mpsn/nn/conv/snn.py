@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes.complex import Complex
+from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_cochain, check_least
 
 
@@ -71,28 +72,8 @@ class SNNConv(torch.nn.Module):
         return self.act(out)
 
     def _laplacian(self, K: Complex, h: Tensor) -> Tensor:
-        down, up = hodge(K, self.dim, h)
-        return self.scale * (down + up)
+        return self.scale * fn.laplacian(K, self.dim, h)
 
     def extra_repr(self) -> str:
         """Return the settings."""
         return f"{self.in_channels}, {self.out_channels}, degree={self.degree}, dim={self.dim}"
-
-
-def hodge(K: Complex, k: int, h: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Return :math:`L_k^\downarrow h = B_k^\top B_k h` and :math:`L_k^\uparrow h`.
-
-    Example:
-        >>> from mpsn.nn.conv.snn import hodge
-        >>> K = SimplicialComplex.from_simplices([[0, 1], [1, 2]])
-        >>> [part.T.tolist() for part in hodge(K, 1, torch.tensor([[1.0], [0.0]]))]
-        [[[2.0, -1.0]], [[0.0, 0.0]]]
-    """
-    down, up = torch.zeros_like(h), torch.zeros_like(h)
-    if k > 0:
-        below = K.incidence(k)
-        down = below.from_faces(below.from_cofaces(h, signed=True), signed=True)
-    if K.count(k + 1):
-        above = K.incidence(k + 1)
-        up = above.from_cofaces(above.from_faces(h, signed=True), signed=True)
-    return down, up

@@ -5,6 +5,18 @@ The sums themselves are methods of :class:`mpsn.complexes.Incidence`. All functi
 """
 
 from mpsn.nn.functional.aggregation import aggregate
+from mpsn.nn.functional.attention import attention, leaky_relu
 from mpsn.nn.functional.coface import coface_messages, split_linear
+from mpsn.nn.functional.filters import Basis, Part, laplacian, laplacian_powers
 
-__all__ = ["aggregate", "coface_messages", "split_linear"]
+__all__ = [
+    "Basis",
+    "Part",
+    "aggregate",
+    "attention",
+    "coface_messages",
+    "laplacian",
+    "laplacian_powers",
+    "leaky_relu",
+    "split_linear",
+]
