@@ -33,8 +33,8 @@ from mpsn_reproduction.train import (
     CosineTraining,
     StepTraining,
     accuracies,
-    train,
     train_classifiers,
+    train_networks,
 )
 from processes import FORK
 
@@ -189,9 +189,9 @@ def molecules() -> dict[str, Any]:
     data, at = complexes(), torch.arange(28)
     y = torch.randn(28, 2, generator=torch.Generator().manual_seed(1))
     split = {"train": at[:17], "val": at[17:22], "test": at[22:]}
-    settings = CosineTraining(epochs=3, batch_size=8, lr=0.01, average=0.5).trainer()
+    settings = CosineTraining(epochs=3, batch_size=8, lr=0.01, average=0.5).settings()
     network = Network(CIN, in_channels=3, hidden=8, out_channels=2, layers=1, act="relu")
-    trainer = train(network, data, y, [split], [3], ALONE, loss="mae", **settings)
+    trainer = train_networks(network, data, y, [split], [3], ALONE, loss="mae", **settings)
     (history,) = trainer.histories
     return {"cin: loss": np.array(history.train), "cin: val": np.array(history.valid)}
 

@@ -20,8 +20,8 @@ from mpsn_reproduction.train import (
     CosineTraining,
     StepTraining,
     accuracies,
-    train,
     train_classifiers,
+    train_networks,
 )
 from ranks import complexes
 
@@ -44,8 +44,8 @@ def folds(precision, model):
 def molecules(precision, model):
     """Train networks as ``mpsn reproduce zinc`` does; return losses."""
     data, y = complexes(), torch.randn(28, 2, generator=torch.Generator().manual_seed(1))
-    how = CosineTraining(**FEW, average=0.5, precision=precision).trainer()
-    trainer = train(model, data, y, [SPLIT] * 2, SEEDS, PLACE, loss="mae", **how)
+    how = CosineTraining(**FEW, average=0.5, precision=precision).settings()
+    trainer = train_networks(model, data, y, [SPLIT] * 2, SEEDS, PLACE, loss="mae", **how)
     return np.array([[one.train, one.valid] for one in trainer.histories])
 
 

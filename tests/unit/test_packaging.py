@@ -64,7 +64,7 @@ def test_imports_of_the_reproduction_are_declared_with_lower_bounds():
     assert needed(ROOT / "reproduction/src") <= {name.partition(">=")[0] for name in users}
 
 
-EXEMPT = {"engines", "papers"}  # until their training is that of mpsn.training.Trainer
+EXEMPT = {"papers"}  # until their training is that of mpsn.training.Trainer
 
 
 def test_the_reproduction_uses_public_modules_only():

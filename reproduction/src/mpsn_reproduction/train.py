@@ -37,13 +37,13 @@ class StepTraining:
     """Precision of the network: float32, bf16 or, on a GPU, tf32."""
 
     def __post_init__(self) -> None:
-        TrainerSettings(**self.trainer())
+        TrainerSettings(**self.settings())
 
-    def trainer(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return these settings as those of a trainer."""
-        settings = asdict(self)
-        schedule = StepDecay(settings.pop("decay_every"), settings.pop("decay"))
-        return {"optimizer": "adam", "schedule": schedule, **settings}
+        values = asdict(self)
+        schedule = StepDecay(values.pop("decay_every"), values.pop("decay"))
+        return {"optimizer": "adam", "schedule": schedule, **values}
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class CosineTraining:
     """Precision of the network: float32, bf16 or, on a GPU, tf32."""
 
     def __post_init__(self) -> None:
-        TrainerSettings(**self.trainer())
+        TrainerSettings(**self.settings())
 
-    def trainer(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return these settings as those of a trainer."""
         return {"optimizer": "adamw", "schedule": "cosine", **asdict(self)}
 
 
-def train(
+def train_networks(
     build: Callable[[], torch.nn.Module],
     data: Any,
     y: Tensor,
@@ -139,7 +139,7 @@ def train_classifiers(
         resources: Where to train, and whom to tell of each epoch.
         capture: Whether steps can be captured on a GPU.
     """
-    return train(
+    return train_networks(
         build,
         data,
         y,
@@ -149,7 +149,7 @@ def train_classifiers(
         loss="mse" if y.is_floating_point() else "cross_entropy",
         metrics={"accuracy": _explained} if y.is_floating_point() else ["accuracy"],
         capture=capture,
-        **settings.trainer(),
+        **settings.settings(),
     )
 
 

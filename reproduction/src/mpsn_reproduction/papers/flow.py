@@ -16,7 +16,7 @@ from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.datasets import FlowDataset, synthetic_flows
 from mpsn.errors import MPSNError
 from mpsn.nn.models import EdgeFlowNet
-from mpsn.training import METRICS, StepDecay, Trainer
+from mpsn.training import METRICS, StepDecay, TrainerSettings
 from mpsn_reproduction.experiment import (
     DataSets,
     Experiment,
@@ -30,6 +30,7 @@ from mpsn_reproduction.experiment import (
 )
 from mpsn_reproduction.settings import Network
 from mpsn_reproduction.table import Cell, Table, quoted, score
+from mpsn_reproduction.train import train_networks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +80,7 @@ class Training:
     """Precision of the network; tf32 on a GPU."""
 
     def __post_init__(self) -> None:
-        Trainer.settings(**self.settings())
+        TrainerSettings(**self.settings())
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of a trainer."""
@@ -191,15 +192,17 @@ def train(
     parts = {"train": data.train.nonzero()[:, 0], "test": (~data.train).nonzero()[:, 0]}
     if not all(map(len, parts.values())):
         raise MPSNError(f"Expected flows to train on and flows to test on, got {data}.")
-    trainer = Trainer(
-        [lambda seed: make()] * len(seeds),
-        **training.settings(),
-        device=str(resources.device),
-        seed=list(seeds),
-        callbacks=[lambda run: resources.tick(1)],
-    )
     flows = Flows(data, resources.device)
-    trainer.fit(flows, data.y, parts)
+    trainer = train_networks(
+        make,
+        flows,
+        data.y,
+        [parts] * len(seeds),
+        seeds,
+        resources,
+        loss="cross_entropy",
+        **training.settings(),
+    )
     trained = trainer.outputs(flows, parts["train"]).cpu()
     runs = []
     for seed, logits, history in zip(seeds, trained, trainer.histories, strict=True):

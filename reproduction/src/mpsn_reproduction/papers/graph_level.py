@@ -15,7 +15,7 @@ from mpsn.training import METRICS, History, select
 from mpsn_reproduction.experiment import Job, Measured, Resources, Run
 from mpsn_reproduction.papers.graph_data import GraphData, fingerprints
 from mpsn_reproduction.settings import Network
-from mpsn_reproduction.train import CosineTraining, train
+from mpsn_reproduction.train import CosineTraining, train_networks
 
 LOSSES = {"mae": "mae", "rmse": "mse", "auc": "binary_cross_entropy"}  # of each metric
 
@@ -112,7 +112,7 @@ def work(metric: str, names: Sequence[str], job: Job, resources: Resources) -> l
     if config.forest is not None:
         return forests(config.forest, data, metric, job, resources)
     assert config.train is not None
-    encoded, how, size = data.encoded, config.train.trainer(), len(data.parts["train"])
+    encoded, how, size = data.encoded, config.train.settings(), len(data.parts["train"])
     how["batch_size"] = -(-size // -(-size // how["batch_size"]))  # all about as large
     widths = tuple(x.shape[1] for x in encoded.batch([]).x if x is not None)
     trained = data.y[data.parts["train"]]
@@ -123,7 +123,7 @@ def work(metric: str, names: Sequence[str], job: Job, resources: Resources) -> l
         name: partial(measure, metric, column, unit)
         for column, (name, unit) in enumerate(zip(names, scale.tolist(), strict=True))
     }
-    trainer = train(
+    trainer = train_networks(
         partial(config.network, widths, data.y.shape[1]),
         encoded,
         (data.y - level) / scale,

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.nn import OrientedConv, SCoNeConv
-from mpsn.training import Trainer
 from mpsn_reproduction.experiment import (
     DataSets,
     Experiment,
@@ -30,6 +29,7 @@ from mpsn_reproduction.experiment import (
 from mpsn_reproduction.papers.next_data import NextNodes, Steps, next_nodes
 from mpsn_reproduction.papers.ocean import laplacian_coordinates
 from mpsn_reproduction.table import Table, score
+from mpsn_reproduction.train import train_networks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -154,22 +154,24 @@ def fit(
         resources.tick(training.epochs)
         return lambda steps: markov(model, learned, K, steps)
 
-    def network(seed: int) -> torch.nn.Module:
+    def network() -> torch.nn.Module:
         return SCoNe(model, K) if isinstance(model, SCoNeConfig) else OrientedNet(model, K)
 
-    trainer = Trainer(
+    steps = join(learned)
+    trainer = train_networks(
         network,
+        Paths(K, steps, resources.device),
+        steps.y,
+        [{"train": torch.arange(len(steps.y))}],
+        [seed],
+        resources,
+        loss="cross_entropy",
         optimizer="adam",
         lr=training.lr,
         weight_decay=training.decay,
         epochs=training.epochs,
         batch_size=training.batch,
-        device=str(resources.device),
-        seed=seed,
-        callbacks=[lambda run: resources.tick(1)],
     )
-    steps = join(learned)
-    trainer.fit(Paths(K, steps, resources.device), steps.y, {"train": range(len(steps.y))})
     return lambda steps: trainer.predict(Paths(K, steps, resources.device)).cpu()
 
 

@@ -1,1 +1,0 @@
-"""Training of the experiments: many networks side by side, in captured steps."""
