@@ -1,7 +1,6 @@
 """Collections of labeled graphs: folders, tables, TU archives."""
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,7 @@ from mpsn.complexes.internal import is_packed, labels_by_complex, open_or_load
 from mpsn.convert import find_ends
 from mpsn.datasets._files import ENDINGS, graph_suffix, iter_graphs
 from mpsn.datasets._molecule_files import MoleculeTable, holds_molecules, read_molecule_table
-from mpsn.datasets._molecules import parse_molecule, warn
+from mpsn.datasets._molecules import parse_molecule, warn_left_out
 from mpsn.datasets._tables import (
     check_label,
     choose_columns,
@@ -31,7 +30,7 @@ from mpsn.datasets._tables import (
     with_gaps,
 )
 from mpsn.datasets._tu_raw import choose_targets, name_of, parse, read_members, split_raw
-from mpsn.errors import FileError, LeftOut, did_you_mean
+from mpsn.errors import FileError, did_you_mean, warn
 
 Item = tuple[str, Any, Any]  # name, graph, label; None for no label, a list for several targets
 
@@ -40,7 +39,7 @@ Item = tuple[str, Any, Any]  # name, graph, label; None for no label, a list for
 class GraphCollection:
     """Graphs with names and labels, read one by one in each iteration."""
 
-    kind: str  # what was found, in words
+    kind: str  # of the graphs, in words
     items: Callable[[], Iterator[Item]]
     targets: tuple[str, ...] = ()  # names of the targets, where they have any
     table: MoleculeTable | None = None  # of molecules, in the order of the items
@@ -48,7 +47,7 @@ class GraphCollection:
 
     def __iter__(self) -> Iterator[Item]:
         for name, graph, label in self.items():
-            check_label(name, label, several=len(self.targets) > 1)
+            check_label(name, label, is_row=len(self.targets) > 1)
             yield name, graph, label
 
 
@@ -88,21 +87,21 @@ def read_collection(
         labeled: Whether labels are needed; if not, none of several targets need be chosen.
         unsafe_pickle: Whether to unpickle ``.pt`` files, which runs any code in them.
     """
-    given = [Path(path) for path in paths]
-    for path in given:
+    places = [Path(path) for path in paths]
+    for path in places:
         if not path.exists():
             near = did_you_mean(path.name, sorted(p.name for p in path.parent.glob("*")))
             raise FileError(f"Expected graphs at {path}, found nothing.{near}")
-    molecules = smiles is not None or (len(given) == 1 and holds_molecules(given[0]))
-    if molecules and (len(given) > 1 or labels is not None):
+    molecules = smiles is not None or (len(places) == 1 and holds_molecules(places[0]))
+    if molecules and (len(places) > 1 or labels is not None):
         raise FileError(
             "Expected one table of molecules with a column of labels, got several paths or "
             "--labels; join the tables, and name the column with --target (target=...)."
         )
-    if len(given) > 1:
+    if len(places) > 1:
         _refuse("a folder per class", target=target, labels=labels)
-        return _classes(given)
-    (path,) = given
+        return _classes(places)
+    (path,) = places
     if path.suffix == ".pt":
         _refuse("a .pt file", labels=labels)
         return _pickled(path, unsafe_pickle, target, labeled)
@@ -127,7 +126,7 @@ def read_collection(
 
 
 def _refuse(what: str, **options: object) -> None:
-    """Refuse options that do not apply to what was found."""
+    """Refuse options that do not apply to such graphs."""
     for option, value in options.items():
         if value is not None:
             raise FileError(
@@ -142,15 +141,15 @@ def _graph_files(folder: Path) -> list[Path]:
 
 def _graphs_and_tables(folder: Path) -> tuple[list[Path], list[Path]]:
     """Return the graph files in a folder, and the tables of labels beside them."""
-    found = sorted(p for p in folder.iterdir() if graph_suffix(p) and p.is_file())
-    found = [p for p in found if not p.name.lower().startswith(("readme", "license"))]
-    cells = [p for p in found if p.suffix.lower() in (".csv", ".tsv")]
-    tables = [p for p in cells if _is_table(p, [other for other in found if other != p])]
-    if not tables and len(cells) == 1 < len(found):
-        tables = cells
-    if len(tables) == len(found):
+    files = sorted(p for p in folder.iterdir() if graph_suffix(p) and p.is_file())
+    files = [p for p in files if not p.name.lower().startswith(("readme", "license"))]
+    texts = [p for p in files if p.suffix.lower() in (".csv", ".tsv")]
+    tables = [p for p in texts if _is_table(p, [other for other in files if other != p])]
+    if not tables and len(texts) == 1 < len(files):
+        tables = texts
+    if len(tables) == len(files):
         tables = []
-    return [p for p in found if p not in tables], tables
+    return [p for p in files if p not in tables], tables
 
 
 def _is_table(path: Path, graphs: list[Path]) -> bool:
@@ -159,18 +158,12 @@ def _is_table(path: Path, graphs: list[Path]) -> bool:
         (_, head), *lines = read_lines(path, "a CSV of labels")
     except (FileError, ValueError):
         return False
+    if len(head) < 2 or find_ends(head) or any(c.replace(".", "").isdigit() for c in head):
+        return False
     named = [row[0] for _, row in lines]
-    known = {name for p in graphs for name in (p.name, _stem(p))}
-    words = (
-        len(head) > 1
-        and find_ends(head) is None
-        and not any(cell.replace(".", "").isdigit() for cell in head)
-    )
-    return (
-        words
-        and 2 * len(known.intersection(named)) >= max(len(graphs), 1)
-        and (len(set(named)) == len(named))
-    )
+    graph_names = {name for p in graphs for name in (p.name, _stem(p))}
+    enough = 2 * len(graph_names.intersection(named)) >= max(len(graphs), 1)
+    return enough and len(set(named)) == len(named)
 
 
 def _stem(path: Path) -> str:
@@ -187,11 +180,9 @@ def _graphs(
         files = [p for p in files if labels is None or p != Path(labels)]
         others = [p.name for p in path.iterdir() if p not in files + tables and p.name[0] != "."]
         if others:
-            warnings.warn(
+            warn(
                 f"{len(others)} of the entries of {path} are not read, being no graph files: "
                 f"{', '.join(sorted(others)[:3]):.100}{' ...' * (len(others) > 3)}.",
-                LeftOut,
-                stacklevel=2,
             )
     for file in files:
         graphs = iter_graphs(file)
@@ -246,12 +237,10 @@ def _labeled(
                 label = one_label([graph.graph.get(each) for each in targets])
             yield name, graph, label
         if unused:
-            some = ", ".join(sorted(unused)[:3])
-            warnings.warn(
-                f"{len(unused)} labels are not used: there are no graphs named {some:.100}"
+            names = ", ".join(sorted(unused)[:3])
+            warn(
+                f"{len(unused)} labels are not used: there are no graphs named {names:.100}"
                 f"{' ...' * (len(unused) > 3)}.",
-                LeftOut,
-                stacklevel=2,
             )
 
     kind = f"graph file{'s' * path.is_dir()} in {path.name}"
@@ -263,23 +252,23 @@ def _molecules(path: Path, smiles: str | None, target: str | None) -> GraphColle
     """Return RDKit's molecules; None, with a warning, for rows without molecule or label."""
     table = read_molecule_table(path, smiles)
     targets = split_targets(target, table.head)
-    cells = [table.column(each) for each in targets]
-    there = [
-        row for row, found in enumerate(zip(*cells, strict=True)) if not all(map(is_gap, found))
-    ]
-    known = join_labels([[column[row] for row in there] for column in cells]) if cells else []
-    labels = dict(zip(there, known, strict=True))
+    columns = [table.column(each) for each in targets]
+    rows = [i for i, cells in enumerate(zip(*columns, strict=True)) if not all(map(is_gap, cells))]
+    labels: dict[int, Any] = {}
+    if columns:
+        joined = join_labels([[column[row] for row in rows] for column in columns])
+        labels = dict(zip(rows, joined, strict=True))
 
     def items() -> Iterator[Item]:
         left_out: dict[int, str] = {}
-        for row, molecule in enumerate(table.molecules):
-            found = parse_molecule(molecule)
-            if isinstance(found, str):
-                left_out[row], found = found, None
+        for row, item in enumerate(table.molecules):
+            molecule = parse_molecule(item)
+            if isinstance(molecule, str):
+                left_out[row], molecule = molecule, None
             elif target is not None and row not in labels:
-                left_out[row], found = f"there is no {' nor '.join(targets):.100}", None
-            yield f"{path.name}:{row}", found, labels.get(row)
-        warn(left_out, len(table.molecules))
+                left_out[row], molecule = f"there is no {' nor '.join(targets):.100}", None
+            yield f"{path.name}:{row}", molecule, labels.get(row)
+        warn_left_out(left_out, len(table.molecules))
 
     return GraphCollection(f"molecules in {path.name}", items, targets, table)
 
@@ -290,8 +279,8 @@ def _tu(path: Path, name: str, target: str | None, labeled: bool) -> GraphCollec
     def items() -> Iterator[Item]:
         members = read_members(name, path)
         raw = parse(name, choose_targets(name, members, target) if labeled else members)
-        where = f"{name}_graph_attributes.txt"
-        columns = choose_columns(raw.targets.shape[1], targets, where) if labeled else []
+        file = f"{name}_graph_attributes.txt"
+        columns = choose_columns(raw.targets.shape[1], targets, file) if labeled else []
         for i, (graph, row) in enumerate(zip(split_raw(raw), raw.targets.tolist(), strict=True)):
             yield f"{name}:{i}", graph, one_label([row[column] for column in columns])
 
@@ -313,7 +302,7 @@ def _packed(path: Path, target: str | None, labeled: bool) -> GraphCollection:
         columns = choose_columns(y.shape[1], targets, "y")
         labels = [with_gaps(row) for row in y[:, columns].tolist()]
         for name, label in zip(names, labels, strict=True):
-            check_label(name, label, several=len(columns) > 1)
+            check_label(name, label, is_row=len(columns) > 1)
     items = partial(zip, names, data, labels, strict=True)
     return GraphCollection(f"complexes in {path.name}", items, targets, packed=(data, labels))
 
@@ -329,15 +318,15 @@ def _pickled(path: Path, allowed: bool, target: str | None, labeled: bool) -> Gr
 
     def items() -> Iterator[Item]:
         try:
-            found = torch.load(path, weights_only=False)
+            content = torch.load(path, weights_only=False)
         except Exception as error:  # unpickling runs any code, which may raise anything
             raise FileError(
                 f"Expected a list of PyG Data in {path}, got {error!r:.200}."
             ) from error
-        many = isinstance(found, (list, tuple)) or is_pyg(found, "Dataset")
-        graphs = list(found) if many else [found]
+        is_list = isinstance(content, (list, tuple)) or is_pyg(content, "Dataset")
+        graphs = list(content) if is_list else [content]
         if not all(is_pyg(graph, "Data") for graph in graphs):
-            raise FileError(f"Expected a list of PyG Data in {path}, got {type(found).__name__}.")
+            raise FileError(f"Expected a list of PyG Data in {path}, got {type(content).__name__}.")
         for i, graph in enumerate(graphs):
             y = torch.zeros(0) if graph.y is None else torch.as_tensor(graph.y).reshape(-1)
             columns = choose_columns(len(y), targets, "y") if len(y) and labeled else []

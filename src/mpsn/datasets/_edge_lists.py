@@ -5,7 +5,6 @@ import csv
 import io
 import math
 import re
-import warnings
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from mpsn._files.limits import Limit
 from mpsn.convert import Graph, find_ends
-from mpsn.errors import GraphError, LeftOut
+from mpsn.errors import GraphError, warn
 
 INTEGER = re.compile(r"[+-]?\d{1,18}")
 Row = tuple[int, Sequence[str]]  # number of the line, cells
@@ -34,15 +33,15 @@ def read_edge_list(file: IO[bytes], limit: Limit) -> Iterator[Graph]:
     if not start:
         return
     number, first = start[0][0], [cell.strip() for cell in start[0][1]]
-    layout = _known(first, len(start) > 1) or _guessed(first, start[-1][1])
-    at, more = layout or ((0, 1), list(range(2, len(first))))
+    layout = _by_names(first, len(start) > 1) or _guessed(first, start[-1][1])
+    ends, more = layout or ((0, 1), list(range(2, len(first))))
     names = [first[i] if layout else f"{i + 1}" for i in more]
     builder = _Builder(names)
     for line, row in chain(start[bool(layout) :], rows):
         cells = [cell.strip() for cell in row] + [""] * (len(first) - len(row))
         rest = [cells[i] for i in more] + cells[max(len(first), 2) :]
-        builder.add(line, cells[at[0]], cells[at[1]] if len(cells) > 1 else "", rest)
-    if layout and at == (0, 1) and not builder.confirms(first):  # it was an edge
+        builder.add(line, cells[ends[0]], cells[ends[1]] if len(cells) > 1 else "", rest)
+    if layout and ends == (0, 1) and not builder.confirms(first):  # it was an edge
         builder.add(number, first[0], first[1], first[2:])
     if builder.index:
         yield builder.graph()
@@ -98,13 +97,13 @@ def _without_comments(text: IO[str]) -> Iterator[tuple[int, str, bool]]:
             yield number, content, line[-1] in "\r\n"
 
 
-def _known(cells: Sequence[str], many: bool) -> Layout | None:
-    """Return the columns of the two ends and further ones if the names of columns are known."""
-    at = find_ends(cells)
-    if at is None or not (many or len(cells[at[0]]) > 1):
+def _by_names(cells: Sequence[str], has_rows: bool) -> Layout | None:
+    """Return the columns of the two ends and further ones if the names of columns are usual."""
+    ends = find_ends(cells)
+    if ends is None or not (has_rows or len(cells[ends[0]]) > 1):
         return None
     # pandas writes the numbers of the rows first, without a name
-    return at, [i for i, name in enumerate(cells) if i not in at and (i or name)]
+    return ends, [i for i, name in enumerate(cells) if i not in ends and (i or name)]
 
 
 def _guessed(first: Sequence[str], second: Sequence[str]) -> Layout | None:
@@ -138,10 +137,10 @@ class _Builder:
         """Add an edge, or a vertex without edges."""
         if not one or (not two and any(rest)):
             raise GraphError(f"line {number} has no name where a vertex is expected")
-        at = self.index.setdefault(one, len(self.index))
+        start = self.index.setdefault(one, len(self.index))
         if not two:
             return
-        self.ends.extend((at, self.index.setdefault(two, len(self.index))))
+        self.ends.extend((start, self.index.setdefault(two, len(self.index))))
         if len(rest) == 1 and rest[0].startswith("{"):
             self._add_dict(number, rest[0])
             return
@@ -156,8 +155,8 @@ class _Builder:
             return False
         edges = len(self.ends) // 2
         full = any(len(column) == edges for column in self.columns.values())
-        known = _known(header, True) is not None
-        return known or full or all(map(INTEGER.fullmatch, self.index))
+        usual = _by_names(header, True) is not None
+        return usual or full or all(map(INTEGER.fullmatch, self.index))
 
     def _add_dict(self, number: int, text: str) -> None:
         """Add what ``networkx.write_edgelist`` writes: the attributes of an edge as a dict."""
@@ -200,11 +199,9 @@ class _Builder:
         full = {name: c for name, c in self.columns.items() if len(c) == edges}
         left = [name for name in {**self.columns, **self.left_out} if name not in full]
         if left and edges:
-            warnings.warn(
+            warn(
                 f"Columns {', '.join(left):.200} of an edge list are not used: they are not "
                 f"numbers on all lines.",
-                LeftOut,
-                stacklevel=2,
             )
         if not full or not edges:
             return None

@@ -66,14 +66,14 @@ def _graph(
 @compiled
 def _graph6(values: NDArray[np.uint8], n: int, ends: NDArray[np.int64]) -> tuple[int, int]:
     """Write the edges, or only count them if there is no room; bits are ordered by j, then i."""
-    count, at = 0, 0
+    count, bit = 0, 0
     for j in range(1, n):
         for i in range(j):
-            if values[at // 6] >> (5 - at % 6) & 1:
+            if values[bit // 6] >> (5 - bit % 6) & 1:
                 if ends.shape[1]:
                     ends[0, count], ends[1, count] = i, j
                 count += 1
-            at += 1
+            bit += 1
     return count, 0
 
 
@@ -86,11 +86,11 @@ def _sparse6(values: NDArray[np.uint8], n: int, ends: NDArray[np.int64]) -> tupl
     width, bits = 1, 6 * values.size
     while 1 << width < n:
         width += 1
-    count, at, v = 0, 0, 0
-    while at + width < bits:
-        v += values[at // 6] >> (5 - at % 6) & 1
+    count, bit, v = 0, 0, 0
+    while bit + width < bits:
+        v += values[bit // 6] >> (5 - bit % 6) & 1
         end = 0
-        for p in range(at + 1, at + width + 1):
+        for p in range(bit + 1, bit + width + 1):
             end = end << 1 | (values[p // 6] >> (5 - p % 6) & 1)
         if end >= n or v >= n:
             break
@@ -100,10 +100,10 @@ def _sparse6(values: NDArray[np.uint8], n: int, ends: NDArray[np.int64]) -> tupl
             if ends.shape[1]:
                 ends[0, count], ends[1, count] = end, v
             count += 1
-        at += width + 1
-    rest = bits - at
+        bit += width + 1
+    rest = bits - bit
     if n > 1:
-        for p in range(at + 1, bits):  # the first may be 0 where ones would be an edge
+        for p in range(bit + 1, bits):  # the first may be 0 where ones would be an edge
             if not values[p // 6] >> (5 - p % 6) & 1:
                 rest = max(rest, 6)
     return count, rest if n > 1 else 0

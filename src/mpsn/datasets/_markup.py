@@ -62,8 +62,8 @@ def read_gml(file: IO[bytes], limit: Limit) -> Iterator[Any]:
 
 def read_json(file: IO[bytes], limit: Limit) -> Iterator[Any]:
     """Yield the graphs of a file of node-link data."""
-    found = json.loads(file.read())
-    for data in found if isinstance(found, list) else [found]:
+    content = json.loads(file.read())
+    for data in content if isinstance(content, list) else [content]:
         if not isinstance(data, dict) or not {"links", "edges"} & data.keys():
             raise GraphError(
                 "expected node-link data, with nodes and links; write it with nx.node_link_data"

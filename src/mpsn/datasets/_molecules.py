@@ -1,6 +1,5 @@
 """Molecules: SMILES, SD files and RDKit's own, as graphs and as ring complexes."""
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from mpsn._rows.packages import package
 from mpsn.complexes import CellComplex, ComplexDataset
 from mpsn.convert import Graph
 from mpsn.datasets._molecule_files import read_molecule_table
-from mpsn.errors import FileError, GraphError, LeftOut
+from mpsn.errors import FileError, GraphError, warn
 from mpsn.lifting import ring_complexes
 
 CHARGE, HYDROGENS = 8, 8  # the largest that have categories of their own
@@ -83,7 +82,7 @@ def read_molecules(
         rows.append(row)
     if not rows or (strict and left_out):
         raise FileError(f"Expected molecules, got {describe(left_out, len(table.molecules))}.")
-    warn(left_out, len(table.molecules))
+    warn_left_out(left_out, len(table.molecules))
     union = ring_complexes(graphs, max_ring).union
     none = torch.zeros(0, 1, dtype=torch.int64)
     size = union.incidence(2).offsets.diff()[:, None] if union.dim > 1 else none
@@ -242,11 +241,11 @@ def _words() -> dict[str, NDArray[Any]]:
 
 def describe(left_out: dict[int, str], total: int) -> str:
     """Return in words what is left out."""
-    some = "; ".join(f"row {row}: {why}" for row, why in list(left_out.items())[:3])
-    return f"{len(left_out)} of {total} that cannot be used ({some}{'; ...' * (len(left_out) > 3)})"
+    rows = "; ".join(f"row {row}: {why}" for row, why in list(left_out.items())[:3])
+    return f"{len(left_out)} of {total} that cannot be used ({rows}{'; ...' * (len(left_out) > 3)})"
 
 
-def warn(left_out: dict[int, str], total: int) -> None:
+def warn_left_out(left_out: dict[int, str], total: int) -> None:
     """Warn about molecules that are left out, if any."""
     if left_out:
-        warnings.warn(f"Molecules: {describe(left_out, total)}.", LeftOut, stacklevel=3)
+        warn(f"Molecules: {describe(left_out, total)}.")

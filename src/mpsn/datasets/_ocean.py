@@ -57,9 +57,9 @@ def ocean_drifters(seed: int = 0, data: str | os.PathLike[str] | None = None) ->
             f"Expected a map of (133, 320, 186) simplices with two holes in {path}, got {K} with "
             f"Betti numbers {K.betti_numbers()}; get a good copy from {SOURCE}."
         )
-    known = {frozenset(edge) for edge in K.simplices(1).tolist()}
+    edges = {frozenset(edge) for edge in K.simplices(1).tolist()}
     steps = (frozenset(step) for walk in walks for step in itertools.pairwise(walk))
-    if points.shape != (133, 2) or any(step not in known for step in steps):
+    if points.shape != (133, 2) or any(step not in edges for step in steps):
         raise _damaged(path, "points or paths that do not fit the map")
     paths = [walk for walk in map(_clean, walks) if len(walk) >= SHORTEST]
     paths = [walk[:-1] if walk[0] == walk[-1] else walk for walk in paths]

@@ -5,7 +5,6 @@ import json
 import math
 import os
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from math import comb
@@ -14,13 +13,14 @@ from typing import IO, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from mpsn._files.limits import MAX_JSON, MAX_PARSED, Limit, open_file
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.internal import named_complex
 from mpsn.datasets._edge_lists import INTEGER, _without_comments
 from mpsn.datasets._tables import Table, is_gap
-from mpsn.errors import ComplexError, FileError, LeftOut, MPSNError
+from mpsn.errors import ComplexError, FileError, MPSNError, warn
 
 Name = str | int
 
@@ -68,20 +68,13 @@ def read_complex(
         is_json = most == MAX_JSON
         rows, table = _json(json.loads(text.read())) if is_json else (_lines(text), [])
         K = named_complex(_cut(rows, max_dim, Limit.of(path, path.stat().st_size)))
-    cells = {frozenset(s): at for k in range(K.dim + 1) for at, s in _listed(K, k)}
-    columns: list[dict[str, Any]] = [{} for _ in range(K.dim + 1)]
-    left: dict[str, None] = {}
-    listed = [(path, table), *((Path(source), _csv(Path(source), cells)) for source in attributes)]
-    for source, rows_of in listed:
-        for vertices, values in rows_of:
-            _add(columns, left, K, cells, vertices, values, max_dim, str(source))
-    if left:
-        warnings.warn(
-            f"Attributes {', '.join(left):.200} of cells are not used: they are not numbers.",
-            LeftOut,
-            stacklevel=2,
-        )
-    x = [_features({n: v for n, v in c.items() if n not in left}, k) for k, c in enumerate(columns)]
+    collected = _Attributes(K, max_dim)
+    for cell, values in table:
+        collected.add(cell, values, path)
+    for source in map(Path, attributes):
+        for vertices, values in _csv(source, collected.cells):
+            collected.add(vertices, values, source)
+    x = collected.features()
     return K.replace(x=x) if any(part is not None for part in x) else K
 
 
@@ -124,10 +117,10 @@ def _lines(text: IO[str]) -> list[list[Name]]:
     return rows
 
 
-def _json(found: Any) -> tuple[list[list[Name]], list[tuple[list[Name], dict[str, Any]]]]:
-    given = found.get("simplices") if isinstance(found, dict) else found
-    table = found.get("attributes", []) if isinstance(found, dict) else []
-    rows: Any = given if isinstance(given, list) else [None]
+def _json(content: Any) -> tuple[list[list[Name]], list[tuple[list[Name], dict[str, Any]]]]:
+    simplices = content.get("simplices") if isinstance(content, dict) else content
+    table = content.get("attributes", []) if isinstance(content, dict) else []
+    rows: Any = simplices if isinstance(simplices, list) else [None]
     right = isinstance(table, list) and all(
         isinstance(row, dict) and _is_simplex(row.get("vertices")) for row in table
     )
@@ -151,18 +144,11 @@ def _cut(rows: list[list[Name]], max_dim: int | None, limit: Limit) -> list[Sequ
     if max_dim is None:
         return list(rows)
     size = max_dim + 1
-    many = sum(comb(len(row), size) for row in rows if len(row) > size)
-    limit.check(8 * size * many, f"{many:,} faces of dimension {max_dim}")
+    count = sum(comb(len(row), size) for row in rows if len(row) > size)
+    limit.check(8 * size * count, f"{count:,} faces of dimension {max_dim}")
     return [
         face for row in rows for face in (combinations(row, size) if len(row) > size else [row])
     ]
-
-
-def _listed(K: SimplicialComplex, k: int) -> Iterable[tuple[tuple[int, int], tuple[str, ...]]]:
-    """Yield dimension and number of each k-simplex, and its names as words."""
-    names = [str(name) for name in K.vertex_labels or range(K.num_nodes)]
-    for i, row in enumerate(K.simplices(k).tolist()):
-        yield (k, i), tuple(names[v] for v in row)
 
 
 def _csv(path: Path, cells: Any) -> Iterable[tuple[Sequence[Name], dict[str, Any]]]:
@@ -178,47 +164,60 @@ def _csv(path: Path, cells: Any) -> Iterable[tuple[Sequence[Name], dict[str, Any
         yield row[:width], dict(zip(head[width:], row[width:], strict=True))
 
 
-def _add(
-    columns: list[dict[str, Any]],
-    left: dict[str, None],
-    K: SimplicialComplex,
-    cells: dict[frozenset[str], tuple[int, int]],
-    vertices: Sequence[Name],
-    values: dict[str, Any],
-    max_dim: int | None,
-    where: str,
-) -> None:
-    """Note the attributes of one cell."""
-    at = cells.get(frozenset(map(str, vertices)))
-    if at is None:
-        if max_dim is not None and len(vertices) > max_dim + 1:
-            return
-        raise FileError(f"Expected cells of the complex in {where}, got {vertices!r:.60}.")
-    for name, value in values.items():
-        column = columns[at[0]].setdefault(name, np.full(K.count(at[0]), math.nan))
-        if is_gap(value):
-            continue
-        try:
-            column[at[1]] = float(value)
-        except (TypeError, ValueError, OverflowError):
-            left[name] = None
+class _Attributes:
+    """Attributes of the cells of a complex by name, NaN where there is none."""
 
+    def __init__(self, K: SimplicialComplex, max_dim: int | None) -> None:
+        self.K, self.max_dim = K, max_dim
+        names = [str(name) for name in K.vertex_labels or range(K.num_nodes)]
+        self.cells = {  # dimension and number, by the names of the vertices
+            frozenset(names[v] for v in row): (k, i)
+            for k in range(K.dim + 1)
+            for i, row in enumerate(K.simplices(k).tolist())
+        }
+        self.columns: list[dict[str, NDArray[np.float64]]] = [{} for _ in range(K.dim + 1)]
+        self.left_out: dict[str, None] = {}
 
-def _features(columns: dict[str, Any], k: int) -> torch.Tensor | None:
-    """Return the features (n_k, F) of the k-cells: integers if all of them are."""
-    if not columns:
-        return None
-    table = np.stack(list(columns.values()), axis=1)
-    if not np.isfinite(table[~np.isnan(table)]).all():
-        raise FileError(f"Expected finite attributes of cells of dimension {k}, got infinity.")
-    for name, column in zip(columns, table.T, strict=True):
-        if lacking := int(np.isnan(column).sum()):
-            warnings.warn(
-                f"Cells of dimension {k} without {name!r:.40} ({lacking:,}): the mean of the "
-                f"others is used.",
-                LeftOut,
-                stacklevel=3,
+    def add(self, vertices: Sequence[Name], values: dict[str, Any], source: Path) -> None:
+        """Note the attributes of one cell."""
+        cell = self.cells.get(frozenset(map(str, vertices)))
+        if cell is None:
+            if self.max_dim is not None and len(vertices) > self.max_dim + 1:
+                return
+            raise FileError(f"Expected cells of the complex in {source}, got {vertices!r:.60}.")
+        k, i = cell
+        for name, value in values.items():
+            column = self.columns[k].setdefault(name, np.full(self.K.count(k), math.nan))
+            if is_gap(value):
+                continue
+            try:
+                column[i] = float(value)
+            except (TypeError, ValueError, OverflowError):
+                self.left_out[name] = None
+
+    def features(self) -> list[torch.Tensor | None]:
+        """Return the features (n_k, F) of each dimension, None for none."""
+        if self.left_out:
+            warn(
+                f"Attributes {', '.join(self.left_out):.200} of cells are not used: they are not "
+                f"numbers."
             )
-            column[np.isnan(column)] = np.nanmean(column) if lacking < len(column) else 0.0
-    whole = bool((np.abs(table) < 1 << 53).all() and (table == np.round(table)).all())
-    return torch.from_numpy(table.astype(np.int64 if whole else np.float32))
+        return [self._features(k) for k in range(len(self.columns))]
+
+    def _features(self, k: int) -> torch.Tensor | None:
+        """Return the features of the k-cells: integers if all of them are."""
+        columns = {n: c for n, c in self.columns[k].items() if n not in self.left_out}
+        if not columns:
+            return None
+        table = np.stack(list(columns.values()), axis=1)
+        if not np.isfinite(table[~np.isnan(table)]).all():
+            raise FileError(f"Expected finite attributes of cells of dimension {k}, got infinity.")
+        for name, column in zip(columns, table.T, strict=True):
+            if lacking := int(np.isnan(column).sum()):
+                warn(
+                    f"Cells of dimension {k} without {name!r:.40} ({lacking:,}): the mean of the "
+                    f"others is used."
+                )
+                column[np.isnan(column)] = np.nanmean(column) if lacking < len(column) else 0.0
+        whole = bool((np.abs(table) < 1 << 53).all() and (table == np.round(table)).all())
+        return torch.from_numpy(table.astype(np.int64 if whole else np.float32))

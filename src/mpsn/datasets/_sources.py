@@ -45,15 +45,15 @@ def locate(
                 f"command line --download, else unset MPSN_OFFLINE), or get {url} and {USE}."
             )
         content = _download(name, url)
-        found = hashlib.sha256(content).hexdigest()
+        digest = hashlib.sha256(content).hexdigest()
         if callable(sha256):
             try:
                 sha256(content)
             except FileError as error:
                 raise MissingDataError(str(error)) from error
-        elif found != sha256:
+        elif digest != sha256:
             raise MissingDataError(
-                f"Expected {url} with SHA-256 {sha256}, got {found}; the file has changed or the "
+                f"Expected {url} with SHA-256 {sha256}, got {digest}; the file has changed or the "
                 f"download is broken. Get a good copy, put it at DIR/{name}, and {USE}."
             )
         path = cache_folder() / name

@@ -76,15 +76,15 @@ def _parse(items: Any) -> ComplexDataset[SimplicialComplex]:
         raise GraphError("expected triangles of three vertices, and small numbers")
     n, genus, orientable = torch.from_numpy(small).T
     sizes = torch.tensor([len(item["triangulation"]) for item in items])
-    found = _pack(torch.from_numpy(triangles) - 1, sizes, n)
+    data = _pack(torch.from_numpy(triangles) - 1, sizes, n)
     y = _labels(orientable, genus)
     signs = torch.tensor([1, -1, 1])
-    agree = (found.counts @ signs == y[:, 3:] @ signs) & (genus >= 1 - orientable)
+    agree = (data.counts @ signs == y[:, 3:] @ signs) & (genus >= 1 - orientable)
     for i, (item, row) in enumerate(zip(items, y.tolist(), strict=True)):
         name = SURFACE_TYPES[row[0]] if agree[i] and row[0] < len(SURFACE_TYPES) else None
         if name is None or name != item.get("name") or row[3:] != item.get("betti_numbers"):
             raise GraphError(f"expected labels of surface {i} that agree with each other")
-    return ComplexDataset(found.union.replace(y=y))
+    return ComplexDataset(data.union.replace(y=y))
 
 
 def _pack(triangles: Tensor, sizes: Tensor, n: Tensor) -> ComplexDataset[SimplicialComplex]:
@@ -100,7 +100,7 @@ def _pack(triangles: Tensor, sizes: Tensor, n: Tensor) -> ComplexDataset[Simplic
     if len(faces) != len(rows) or (torch.bincount(faces.reshape(-1)) != 2).any():
         raise GraphError("expected different triangles, two at each edge")
     sides = faces.reshape(-1).argsort(stable=True).view(-1, 2)  # of each edge, 3 t + i opposite it
-    corners = [sides - sides % 3 + at for at in (sides % 3 == 0, 2 - 1 * (sides % 3 == 2))]
+    corners = [sides - sides % 3 + end for end in (sides % 3 == 0, 2 - 1 * (sides % 3 == 2))]
     if (
         _parts(sides // 3, len(rows)) != len(n)
         or _parts(torch.cat(corners), 3 * len(rows)) != total

@@ -164,9 +164,9 @@ def is_gap(cell: Any) -> bool:
     return cell is None or str(cell).strip().lower() in GAPS
 
 
-def check_label(name: str, label: Any, several: bool = False) -> None:
+def check_label(name: str, label: Any, is_row: bool = False) -> None:
     """Refuse labels that are neither classes nor numbers; those of several targets are lists."""
-    if several and isinstance(label, list):
+    if is_row and isinstance(label, list):
         for part in label:
             check_label(name, part)
         return

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes.internal import from_parts
 from mpsn.datasets._sources import USE, find_data, locate
 from mpsn.datasets._tu_raw import Numbers, RawGraphs, holds, parse, read_members
-from mpsn.errors import FileError, LeftOut, MissingDataError, did_you_mean
+from mpsn.errors import FileError, MissingDataError, did_you_mean, warn
 from mpsn.lifting import clique_complex
 
 SOURCE = "https://www.chrsmrrs.com/graphkerneldatasets"
@@ -102,11 +101,9 @@ def TU(name: str, data: str | os.PathLike[str] | None = None) -> TUDataset:
     raw = parse(name, read_members(name, source))
     unused = [kind for kind in ("edge_labels", "edge_attributes") if getattr(raw, kind) is not None]
     if unused:
-        warnings.warn(
+        warn(
             f"{' and '.join(unused)} of {name} are not used: the features of edges are the means "
             f"of their vertices'.",
-            LeftOut,
-            stacklevel=2,
         )
     labels = raw.node_labels
     few = labels is not None and labels.shape[1] == 1 and len(np.unique(labels)) <= MAX_KINDS
@@ -127,45 +124,47 @@ def _parts(features: Features) -> tuple[Sequence[str], Sequence[str]]:
     return ["A", "graph_indicator", "graph_labels"] + ["node_labels"] * (features == "labels"), ()
 
 
-def find_source(name: str, data: str | os.PathLike[str] | None, known: TUSet | None = None) -> Path:
+def find_source(
+    name: str, data: str | os.PathLike[str] | None, expected: TUSet | None = None
+) -> Path:
     """Return the folder or zip file of a set: the one given, a local copy, or a download.
 
-    A download is checked against ``known``, which defaults to the entry of :data:`TU_SETS`.
+    A download is checked against ``expected``, which defaults to the entry of :data:`TU_SETS`.
     """
     if data is not None and (Path(data).suffix == ".zip" or holds(Path(data), name)):
         return Path(data)
     folder = data or os.environ.get("MPSN_DATA")
     if folder and (path := Path(folder) / "tu" / name).is_dir():
         return path
-    known = known or TU_SETS.get(name)
-    if known is None:
-        if (found := find_data(f"tu/{name}.zip", data)) is not None:
-            return found
+    expected = expected or TU_SETS.get(name)
+    if expected is None:
+        if (archive := find_data(f"tu/{name}.zip", data)) is not None:
+            return archive
         raise MissingDataError(
             f"Expected the set {name!r:.60} at DIR/tu/{name:.60}.zip or DIR/tu/{name:.60}/ with "
             f"data=DIR or MPSN_DATA=DIR, found none; only {', '.join(TU_SETS)} are downloaded."
             f"{did_you_mean(name, TU_SETS)}"
         )
-    check = partial(_verify, name, known)
+    check = partial(_verify, name, expected)
     return locate(f"tu/{name}.zip", f"{SOURCE}/{name}.zip", check, data)
 
 
-def _verify(name: str, known: TUSet, content: bytes) -> None:
+def _verify(name: str, expected: TUSet, content: bytes) -> None:
     """Raise unless a download holds the graphs of the set."""
-    members = read_members(name, content, *_parts(known.features))
-    union = lift(parse(name, members), known.features)
+    members = read_members(name, content, *_parts(expected.features))
+    union = lift(parse(name, members), expected.features)
     assert union.y is not None
-    wanted: object = known.checksum
-    found: object = fingerprint(union)
-    if not wanted:
+    right: object = expected.checksum
+    read: object = fingerprint(union)
+    if not right:
         triangles = union.ptr(2).diff().double()
         spread = (round(triangles.mean().item(), 1), triangles.quantile(0.5).item())
-        wanted = (known.graphs, known.classes, known.triangles)
-        found = (union.num_complexes, int(union.y.max()) + 1, spread)
-    if found != wanted:
+        right = (expected.graphs, expected.classes, expected.triangles)
+        read = (union.num_complexes, int(union.y.max()) + 1, spread)
+    if read != right:
         raise FileError(
-            f"Expected graphs with {'checksum' if known.checksum else 'counts'} {wanted} in "
-            f"{SOURCE}/{name}.zip, got {found}; the collection has changed or the download is "
+            f"Expected graphs with {'checksum' if expected.checksum else 'counts'} {right} in "
+            f"{SOURCE}/{name}.zip, got {read}; the collection has changed or the download is "
             f"broken. To use it anyway, put it at DIR/tu/{name}.zip, and {USE}."
         )
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mpsn._files.io import open_zip, read_member
 from mpsn._files.limits import Limit, explained
 from mpsn.convert import Graph
-from mpsn.errors import FileError, LeftOut
+from mpsn.errors import FileError, warn
 
 MAX_BYTES = 1 << 29  # of all files of a set; those of the largest of the six take some 200 MB
 GRAPH_BYTES, VERTEX_BYTES, EDGE_BYTES = 1000, 1500, 700  # of Python objects
@@ -59,9 +59,9 @@ def read_members(
     unpacked to the disk. Files of more than ``max_bytes`` in all are refused before they are
     unpacked; see :func:`mpsn._files.io.open_zip` for zip files.
     """
-    where = "the download" if isinstance(source, bytes) else str(source)
+    origin = "the download" if isinstance(source, bytes) else str(source)
     members: Members = {}
-    with explained(where, f"the set {name} in TU layout"):
+    with explained(origin, f"the set {name} in TU layout"):
         if isinstance(source, Path) and source.is_dir():
             for part in (*needed, *optional):
                 paths = (source / place for place in _places(name, part))
@@ -84,7 +84,7 @@ def read_members(
         missing = [f"{name}_graph_labels.txt or {name}_graph_attributes.txt"]
     if missing:
         raise FileError(
-            f"Expected {', '.join(missing)} in {where}, at the top, in {name}/ or in {name}/raw/, "
+            f"Expected {', '.join(missing)} in {origin}, at the top, in {name}/ or in {name}/raw/, "
             f"found none; get a complete copy."
         )
     return members
@@ -118,11 +118,9 @@ def choose_targets(name: str, members: Members, target: str | None) -> Members:
     if not {"graph_labels", "graph_attributes"} <= members.keys():
         return members
     if target is None:
-        warnings.warn(
+        warn(
             f"{name}_graph_attributes.txt is not used: the targets are in {name}_graph_labels.txt; "
             f"name one of the attributes, such as --target 0, to predict it.",
-            LeftOut,
-            stacklevel=2,
         )
     other = "graph_attributes" if target is None else "graph_labels"
     return {part: content for part, content in members.items() if part != other}

@@ -10,7 +10,6 @@ where the restriction to h_i has one dimension less. Hyperplanes that coincide t
 two dimensions need no recursion. The cost grows with the number of regions, not with 2^M.
 """
 
-import warnings
 from collections.abc import Callable
 from itertools import accumulate
 from math import comb
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mpsn._rows.checks import as_array
-from mpsn.errors import MPSNError, TooLargeError
+from mpsn.errors import MPSNError, TooLargeError, warn
 from mpsn.regions._arithmetic import Exact, Float
 
 MAX_STEPS = 10**8
@@ -89,10 +88,8 @@ def _whitney_numbers(W: ArrayLike, b: ArrayLike | None, exact: bool) -> list[int
         factor = np.array(_recurse(part, arithmetic.restrict), dtype=object)  # exact integers
         numbers = np.convolve(numbers, factor).tolist()
     if isinstance(arithmetic, Float) and arithmetic.doubt:
-        warnings.warn(
-            f"the count depends on {arithmetic.doubt}; use exact=True to be sure",
-            CloseCallWarning,
-            stacklevel=3,
+        warn(
+            f"the count depends on {arithmetic.doubt}; use exact=True to be sure", CloseCallWarning
         )
     if b is None:
         return numbers
