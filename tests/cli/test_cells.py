@@ -67,7 +67,7 @@ def test_from_files_to_predictions(mpsn, files, tmp_path):
     assert frozenset((first["v0"], first["v1"])) in truth
     code, out, _ = mpsn("show", model)
     assert "known cells of dimension 1" in out
-    code, _, err = mpsn("show", model, "--graph", root / "complex.txt")
+    code, _, err = mpsn("show", model, root / "complex.txt")
     assert code == 2
     assert "got a CellClassifier" in err
     code, _, err = mpsn("predict", model, root / "complex.txt", "-o", table)

@@ -215,11 +215,11 @@ def test_show_a_model_and_an_explanation(mpsn, folders, saved, tmp_path):
     assert code == 0
     assert "classes thick (12), thin (12)" in out
     graph = folders / "thin" / "00.graphml"
-    code, out, _ = mpsn("show", saved, "--graph", graph, "--plot", tmp_path / "why.png")
+    code, out, _ = mpsn("show", saved, graph, "--plot", tmp_path / "why.png")
     assert code == 0
     assert "all of dimension 0" in out
     assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
-    code, out, _ = mpsn("show", saved, "--graph", "prism", "--json")
+    code, out, _ = mpsn("show", saved, "prism", "--json")
     found = json.loads(out)
     assert code == 0
     assert len(found["dimensions"]) == 3

@@ -49,7 +49,7 @@ def test_from_a_table_to_a_table(mpsn, table, tmp_path):
     code, _, err = mpsn("predict", model, out, "--smiles", "structure")
     assert code == 2
     assert "without a column 'prediction'" in " ".join(err.split())
-    code, said, _ = mpsn("show", model, "--graph", "C1CC1CO")
+    code, said, _ = mpsn("show", model, "C1CC1CO")
     assert code == 0
     assert "prediction" in said
 

@@ -52,8 +52,8 @@ def commands(folder, runs, out):
         "report": ("report", runs, "-o", out),
         "show": ("show", "hexagon", "--plot", out),
         "show page": ("show", "hexagon", "--html", out),
-        "explain": ("show", folder / "model.mpsn", "--graph", "hexagon", "--plot", out),
-        "explain page": ("show", folder / "model.mpsn", "--graph", "hexagon", "--html", out),
+        "explain": ("show", folder / "model.mpsn", "hexagon", "--plot", out),
+        "explain page": ("show", folder / "model.mpsn", "hexagon", "--html", out),
         "distinguish": ("distinguish", "hexagon", "prism", "--tests", "wl", "--plot", out),
     }
 
@@ -127,9 +127,7 @@ def test_pages_hold_attributes_and_contributions(mpsn, folder, tmp_path):
     assert r'["vertex a\nage 3", "vertex b\nage 4"' in page.read_text()
     assert r'["edge a, b\nkind old", "edge b, c"]' in page.read_text()
     assert '"values": null' in page.read_text()
-    code, out, _ = mpsn(
-        "show", folder / "model.mpsn", "--graph", "hexagon", "--html", page, "--json"
-    )
+    code, out, _ = mpsn("show", folder / "model.mpsn", "hexagon", "--html", page, "--json")
     assert code == 0
     assert json.loads(out)["page"] == str(page)
     assert '"values": [[' in page.read_text()
@@ -293,8 +291,8 @@ def test_options_that_do_not_apply_are_refused(mpsn, folder, runs, tmp_path):
     for arguments in (
         (folder / "model.mpsn", "--max-dim", 2),
         (runs, "--html", page),
-        (runs, "--graph", "hexagon", "--max-dim", 1),
-        ("hexagon", "--graph", "prism"),
+        (runs, "hexagon", "--max-dim", 1),
+        ("hexagon", "prism"),
     ):
         code, out, err = mpsn("show", *arguments)
         assert (code, out) == (2, "")

@@ -133,12 +133,12 @@ def distinguish(
         _print_classes(a, first, names, max_dim, max_ring, as_json)
         return
     pair = []
-    for name, found in ((a, first), (b, graphs_of(b))):
-        if len(found) != 1:
+    for name, graphs in ((a, first), (b, graphs_of(b))):
+        if len(graphs) != 1:
             raise GraphError(
-                f"Expected one graph in {name}, got {len(found)}; name that file alone."
+                f"Expected one graph in {name}, got {len(graphs)}; name that file alone."
             )
-        pair += found
+        pair += graphs
     result = compare(pair[0], pair[1], names, max_dim=max_dim, max_ring=max_ring)
     if as_json:
         values: dict[str, Any] = {"a": a, "b": b, "tests": [asdict(verdict) for verdict in result]}
@@ -167,8 +167,9 @@ def _print_classes(
     rows: list[dict[str, Any]] = []
     for test in tests:
         try:
-            found = equivalence_classes(graphs, test, max_dim=max_dim, max_ring=max_ring)
-            rows.append({"test": test, "classes": found.groups, "pairs": found.pairs, "note": ""})
+            classes = equivalence_classes(graphs, test, max_dim=max_dim, max_ring=max_ring)
+            parts = {"classes": classes.groups, "pairs": classes.pairs}
+            rows.append({"test": test, **parts, "note": ""})
         except TooLargeError as error:
             rows.append({"test": test, "classes": None, "pairs": None, "note": str(error)})
     truth = Classes("truth", [], graphs).truth

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from mpsn.datasets import GraphCollection
 
 
-def with_labels(found: "GraphCollection") -> tuple[Sequence[Any], list[Any]]:
+def with_labels(collection: "GraphCollection") -> tuple[Sequence[Any], list[Any]]:
     """Return graphs and their labels; of several targets lists, with None for gaps."""
-    if found.packed is not None:
-        return found.packed
+    if collection.packed is not None:
+        return collection.packed
     graphs, y = [], []
-    for name, graph, label in found:
+    for name, graph, label in collection:
         if graph is None:
             continue
         if label is None:
@@ -51,10 +51,9 @@ def sizes(graphs: Sequence[Any]) -> dict[str, int]:
 
 def find_task(y: list[Any], targets: tuple[str, ...], regress: bool | None) -> bool:
     """Return whether to predict numbers: what is asked for, or what the labels look like."""
-    several = len(targets) > 1
-    columns = list(zip(*y, strict=True)) if several else [y]
-    known = [[label for label in column if label is not None] for column in columns]
-    numbers = [_are_numbers(column) for column in known]
+    columns = list(zip(*y, strict=True)) if len(targets) > 1 else [y]
+    labels = [[label for label in column if label is not None] for column in columns]
+    numbers = [_are_numbers(column) for column in labels]
     if regress is None and len(set(numbers)) > 1:
         one, other = (targets[numbers.index(kind)] for kind in (True, False))
         raise GraphError(
@@ -62,17 +61,17 @@ def find_task(y: list[Any], targets: tuple[str, ...], regress: bool | None) -> b
             f"classes in {other}; fit a model for each kind, or predict numbers with --regress."
         )
     regress = all(numbers) if regress is None else regress
-    wrong = [v for v in chain(*known) if (isinstance(v, str) if regress else _is_fraction(v))]
+    wrong = [v for v in chain(*labels) if (isinstance(v, str) if regress else _is_fraction(v))]
     if wrong:
         what, option = ("numbers", "--regress") if regress else ("classes", "--no-regress")
         raise GraphError(f"Expected {what} as labels, got {wrong[0]!r:.40}; drop {option}.")
     return regress
 
 
-def check_class_weight(given: str | None, regress: bool) -> None:
+def check_class_weight(weight: str | None, regress: bool) -> None:
     """Refuse weights other than balanced ones, and those of numbers."""
-    if given is not None and (regress or given != "balanced"):
-        raise GraphError(f"Expected --class-weight balanced, for classes, got {given!r:.40}.")
+    if weight is not None and (regress or weight != "balanced"):
+        raise GraphError(f"Expected --class-weight balanced, for classes, got {weight!r:.40}.")
 
 
 def describe_task(kind: str, y: list[Any], targets: tuple[str, ...]) -> str:
@@ -85,8 +84,8 @@ def describe_task(kind: str, y: list[Any], targets: tuple[str, ...]) -> str:
 
 def _are_numbers(y: list[Any]) -> bool:
     """Return whether labels look like numbers to predict: fractions, or most of them different."""
-    many = len(set(y)) > 20 and len(set(y)) > len(y) // 2
-    return any(map(_is_fraction, y)) or (many and not any(isinstance(v, str) for v in y))
+    varied = len(set(y)) > 20 and len(set(y)) > len(y) // 2
+    return any(map(_is_fraction, y)) or (varied and not any(isinstance(v, str) for v in y))
 
 
 def _is_fraction(label: Any) -> bool:
@@ -113,16 +112,16 @@ def cross_validate(model: Any, graphs: Sequence[Any], y: list[Any], folds: int) 
             status.update(f"cross-validation: fold {i + 1} of {folds}")
             truth = [y[j] for j in test]
             for name, one in models.items():
-                one = clone(one).fit(_those(graphs, train), [y[j] for j in train])
-                scores[name].append(float(one.score(_those(graphs, test), truth)))
+                one = clone(one).fit(_take(graphs, train), [y[j] for j in train])
+                scores[name].append(float(one.score(_take(graphs, test), truth)))
             guess = compare(one.targets_, {}, one.targets_.encode(truth))[0]
             for name, score in guess.items():
                 scores.setdefault(name, []).append(score)
     return scores
 
 
-def _those(graphs: Sequence[Any], at: Any) -> Sequence[Any]:
+def _take(graphs: Sequence[Any], index: Any) -> Sequence[Any]:
     """Return some of the graphs; those of a packed file are read at once."""
     from mpsn.complexes import ComplexDataset
 
-    return graphs[at] if isinstance(graphs, ComplexDataset) else [graphs[i] for i in at]
+    return graphs[index] if isinstance(graphs, ComplexDataset) else [graphs[i] for i in index]

@@ -39,7 +39,6 @@ def show(
             "predicted, or the first target."
         ),
     ] = None,
-    named: Annotated[str | None, typer.Option("--graph", help="The same as GRAPH.")] = None,
     html: Annotated[
         Path | None, typer.Option(help="Write a page for a browser, to turn and to point at.")
     ] = None,
@@ -65,7 +64,7 @@ def show(
     """
     from mpsn._files.io import check_writable
 
-    path, graph = Path(what), named if graph is None else graph
+    path = Path(what)
     plot = Path("explanation.svg") if explain and plot is None else plot
     if plot:
         check_writable(plot, what="a picture")
@@ -172,15 +171,15 @@ def _show_model(
         kind = type(model).__name__
         raise GraphError(f"Expected a model of graphs to explain, got a {kind} in {path}.")
     built_in = graph in NAMED_GRAPHS and not Path(graph).exists()
-    given = NAMED_GRAPHS[graph]() if built_in else graph  # a file, or SMILES
-    explanation = model.explain(given, target)
+    explained = NAMED_GRAPHS[graph]() if built_in else graph  # a file, or SMILES
+    explanation = model.explain(explained, target)
     parts = explanation.by_dimension
     if as_json:
         top = [{"vertices": v, "contribution": c} for v, c in explanation.top()]
-        kept = ("target", "output", "runner_up", "margin", "features")
-        found: dict[str, Any] = {name: getattr(explanation, name) for name in kept}
-        found |= {"dimensions": parts, "simplices": top, **_paths(plot, html)}
-        print(json.dumps(found, default=str))
+        names = ("target", "output", "runner_up", "margin", "features")
+        fields: dict[str, Any] = {name: getattr(explanation, name) for name in names}
+        fields |= {"dimensions": parts, "simplices": top, **_paths(plot, html)}
+        print(json.dumps(fields, default=str))
     else:
         print_lines(f"prediction: {explanation}")
         rows = [(f"all of dimension {k}", f"{value:+.4g}") for k, value in enumerate(parts)]

@@ -25,12 +25,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 def name_types(command: Any) -> None:
     """Let the help of a command name the types of its options in words."""
     for name, parameter in inspect.signature(command).parameters.items():
-        kind, given = get_args(parameter.annotation)[:2]
-        if isinstance(given, ArgumentInfo):
-            given.metavar = given.metavar or name.upper()
+        kind, option = get_args(parameter.annotation)[:2]
+        if isinstance(option, ArgumentInfo):
+            option.metavar = option.metavar or name.upper()
         elif "bool" not in str(kind):
             words = {"int": "NUMBER", "Path": "PATH", "str": "TEXT"}
-            given.metavar = given.metavar or next(words[w] for w in words if w in str(kind))
+            option.metavar = option.metavar or next(words[w] for w in words if w in str(kind))
 
 
 class Command(TyperCommand):
@@ -43,8 +43,8 @@ class Command(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the help of arguments, then that of options."""
         for kind in ("argument", "option"):
-            found = [param for param in self.get_params(ctx) if param.param_type_name == kind]
-            records = [record for param in found if (record := param.get_help_record(ctx))]
+            params = [param for param in self.get_params(ctx) if param.param_type_name == kind]
+            records = [record for param in params if (record := param.get_help_record(ctx))]
             if records:
                 with formatter.section(f"{kind.title()}s"):
                     formatter.write_dl([(name.split(" <")[0], text) for name, text in records])
@@ -53,9 +53,9 @@ class Command(TyperCommand):
 def refuse(what: object, why: str, **options: object) -> None:
     """Refuse options that do not apply."""
     names = [name for name, value in options.items() if value is not None and value is not False]
-    given = [f"--{name.replace('_', '-')}" for name in names]
-    if given:
-        raise MPSNError(f"Expected {what} without {' and '.join(given)}: {why}.")
+    if names:
+        refused = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+        raise MPSNError(f"Expected {what} without {refused}: {why}.")
 
 
 @contextmanager
@@ -127,12 +127,12 @@ def _parts(
 
     def grown(part: list[int], widths: list[int], most: list[int]) -> tuple[list[int], list[int]]:
         """Share out the space that is left."""
-        found, left = [widths[i] for i in part], space - 1 - sum(widths[i] + 3 for i in part)
-        while left > 0 and (short := [at for at, i in enumerate(part) if found[at] < most[i]]):
-            for at in short[:left]:
-                found[at] += 1
+        sizes, left = [widths[i] for i in part], space - 1 - sum(widths[i] + 3 for i in part)
+        while left > 0 and (short := [j for j, i in enumerate(part) if sizes[j] < most[i]]):
+            for j in short[:left]:
+                sizes[j] += 1
             left -= len(short)
-        return part, found
+        return part, sizes
 
     if sum(words) + 3 * len(words) + 1 <= space:
         yield grown(list(range(len(head))), words, full)
@@ -170,8 +170,8 @@ def split(words: str, spaces: bool = True) -> tuple[str, ...]:
         >>> split("CFI, simple regular", spaces=False)
         ('CFI', 'simple regular')
     """
-    at = r"[,\s]+" if spaces else r"\s*,\s*"
-    return tuple(word for word in re.split(rf"{at}(?![^()]*\))", words.strip()) if word)
+    mark = r"[,\s]+" if spaces else r"\s*,\s*"
+    return tuple(word for word in re.split(rf"{mark}(?![^()]*\))", words.strip()) if word)
 
 
 def csv_cell(value: object) -> object:
