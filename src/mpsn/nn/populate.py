@@ -6,9 +6,10 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.lifting.features import vertices
 from mpsn.nn._checks import check_cochain, check_least
+from mpsn.nn._layer import Layer
 
 
-class Populate(torch.nn.Module):
+class Populate(Layer):
     r"""Compute higher features as a linear function of vertex features (section 5 of the paper).
 
     .. math:: h_\sigma = W_k \sum_{v \in \sigma} h_v \qquad (\dim \sigma = k \geq 1)
@@ -50,7 +51,3 @@ class Populate(torch.nn.Module):
                 total = vertices(K, k).from_faces(x)
             out.append(weight(total))
         return out
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, max_dim={self.max_dim}"

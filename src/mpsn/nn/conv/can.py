@@ -6,10 +6,11 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_cochain, check_least
+from mpsn.nn._layer import Layer
 from mpsn.nn.conv._attend import Attend
 
 
-class CANConv(torch.nn.Module):
+class CANConv(Layer):
     r"""The layer of cell attention networks (Giusti et al. 2022).
 
     .. math:: h_\sigma' = \psi\Bigl(W h_\sigma
@@ -60,7 +61,3 @@ class CANConv(torch.nn.Module):
         check_cochain(K, self.dim, h, self.in_channels, self.own.weight)
         lower, upper = self.lower(K, self.dim, "lower", h), self.upper(K, self.dim, "upper", h)
         return self.act(self.own(h) + lower + upper)
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}, dim={self.dim}, heads={self.heads}"

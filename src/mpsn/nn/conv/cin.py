@@ -12,6 +12,7 @@ from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_least, cochains
+from mpsn.nn._layer import Layer
 from mpsn.nn.conv._mlp import Project, mlp
 from mpsn.nn.functional.coface import messages
 
@@ -29,7 +30,7 @@ class SplitLinear(torch.nn.Linear):
         return fn.split_linear(parts, self.weight, self.bias)
 
 
-class CINConv(torch.nn.Module):
+class CINConv(Layer):
     r"""The layer of the cellular isomorphism network, CIN (Bodnar et al. 2021), on any complex.
 
     .. math::
@@ -183,11 +184,6 @@ class CINConv(torch.nn.Module):
             rows.append(self.mlp_lower[k](parts[2]))
         out: Tensor = self.mlp_update[k](rows)
         return out
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        lower = ", lower=True" if self.mlp_lower else ""
-        return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}{lower}"
 
 
 class SINConv(CINConv):

@@ -9,11 +9,12 @@ from mpsn.complexes.complex import Complex
 from mpsn.complexes.internal import Kind
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_least, cochains
+from mpsn.nn._layer import Layer
 from mpsn.nn.conv._attend import Attend
 from mpsn.nn.conv.san import AttentionFilter, harmonic_part
 
 
-class GSANConv(torch.nn.Module):
+class GSANConv(Layer):
     r"""Simplicial attention in all dimensions at once, after Battiloro et al. 2023.
 
     .. math::
@@ -91,9 +92,3 @@ class GSANConv(torch.nn.Module):
             out[k] = out[k] + self.within[f"{k} {kind}"](K, k, kind, hs[k])
             out[k] = out[k] + self.between[f"{k} {across}"](K, k, across, hs[near], hs[k])
         return [self.act(h) for h in out]
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return (
-            f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}, degree={self.degree}"
-        )

@@ -8,6 +8,7 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.internal import Kind
 from mpsn.nn._checks import Activation, activation, cochains
+from mpsn.nn._layer import Layer
 from mpsn.nn.conv._attend import Attend
 
 FIRST: tuple[tuple[int, Kind], ...] = (
@@ -18,7 +19,7 @@ SECOND: tuple[tuple[int, Kind], ...] = (
 )  # fmt: skip
 
 
-class HMCConv(torch.nn.Module):
+class HMCConv(Layer):
     r"""The layer of the network for meshes in topological deep learning (Hajij et al. 2022).
 
     Two rounds of attention between vertices, edges and polygons. In the first, vertices receive
@@ -86,7 +87,3 @@ class HMCConv(torch.nn.Module):
                 received[k].append(self.act(message))
             hs = [self.act(torch.stack(messages).sum(0)) for messages in received]
         return hs
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}, heads={self.heads}"

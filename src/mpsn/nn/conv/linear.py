@@ -7,9 +7,10 @@ from torch import Tensor
 
 from mpsn.complexes.complex import Complex
 from mpsn.nn._checks import Activation, activation, check_least, cochains
+from mpsn.nn._layer import Layer
 
 
-class LinearMPSNConv(torch.nn.Module):
+class LinearMPSNConv(Layer):
     r"""An MPSN layer with linear messages and sum aggregation (appendix D of the paper).
 
     .. math::
@@ -72,7 +73,3 @@ class LinearMPSNConv(torch.nn.Module):
                 total = total + incidence.from_cofaces(inner, signed=True)
             out.append(self.act(total))
         return out
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}"

@@ -6,9 +6,10 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_cochain, check_least
+from mpsn.nn._layer import Layer
 
 
-class OrientedConv(torch.nn.Module):
+class OrientedConv(Layer):
     r"""Message passing between oriented cells of one dimension (appendix F, trajectories).
 
     .. math::
@@ -65,7 +66,3 @@ class OrientedConv(torch.nn.Module):
         if self.upper is not None:
             out = out + self.upper(fn.aggregate(K, k, "upper", h, signed=self.signed))
         return self.act(out)
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}, dim={self.dim}, signed={self.signed}"

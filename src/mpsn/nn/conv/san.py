@@ -7,9 +7,10 @@ from mpsn.complexes.complex import Complex
 from mpsn.complexes.internal import Kind
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_cochain, check_least
+from mpsn.nn._layer import Layer
 
 
-class SANConv(torch.nn.Module):
+class SANConv(Layer):
     r"""The layer of simplicial attention networks (Giusti et al. 2022).
 
     .. math:: H' = \psi\Bigl(\sum_{p=1}^{J} A_\downarrow^p H W_{\downarrow p}
@@ -66,10 +67,6 @@ class SANConv(torch.nn.Module):
         lower, upper = self.lower(K, self.dim, "lower", h), self.upper(K, self.dim, "upper", h)
         smooth = harmonic_part(K, self.dim, h, self.harmonic_degree, self.step)
         return self.act(lower + upper + self.harmonic(smooth))
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}, degree={self.degree}, dim={self.dim}"
 
 
 class AttentionFilter(torch.nn.Module):

@@ -9,11 +9,12 @@ from mpsn._rows.sums import per_row
 from mpsn.complexes import Incidence, SimplicialComplex
 from mpsn.errors import LayerError
 from mpsn.nn._checks import Activation, activation, cochains
+from mpsn.nn._layer import Layer
 
 MAPS = ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2))  # (to, from)
 
 
-class SCConv(torch.nn.Module):
+class SCConv(Layer):
     r"""The convolution on 2-complexes of Bunch et al. 2020 (appendix C of the paper).
 
     .. math::
@@ -104,7 +105,3 @@ class SCConv(torch.nn.Module):
             self.act(w["10"](from_vertices) + w["11"](a1_down + a1_up) + w["12"](from_triangles)),
             self.act(w["21"](to_triangles) + w["22"](a2_down)),
         ]
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}"

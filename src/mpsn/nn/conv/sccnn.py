@@ -8,9 +8,10 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_least, cochains
+from mpsn.nn._layer import Layer
 
 
-class SCCNNConv(torch.nn.Module):
+class SCCNNConv(Layer):
     r"""Filters of the Hodge Laplacians within and between dimensions (Yang and Isufi 2023).
 
     .. math:: H_k' = \psi\Bigl(H_k W_k
@@ -93,11 +94,4 @@ class SCCNNConv(torch.nn.Module):
             basis=self.basis,
             normalized=self.normalized,
             scale=self.scale,
-        )
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return (
-            f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}, "
-            f"degree={self.degree}, basis={self.basis!r}"
         )

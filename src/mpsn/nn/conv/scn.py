@@ -8,9 +8,10 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_least, cochains
+from mpsn.nn._layer import Layer
 
 
-class SCNConv(torch.nn.Module):
+class SCNConv(Layer):
     r"""A convolution with the normalized Hodge Laplacian (Yang, Sala and Bogdan 2022).
 
     .. math:: H_k' = \psi(\tilde L_k H_k W_k)
@@ -54,7 +55,3 @@ class SCNConv(torch.nn.Module):
         for k, (weight, h) in enumerate(zip(self.weights, hs, strict=True)):
             out.append(self.act(weight(fn.laplacian(K, k, h, normalized=True))))
         return out
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}, max_dim={self.max_dim}"

@@ -8,9 +8,10 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_cochain, check_least
+from mpsn.nn._layer import Layer
 
 
-class SCNNConv(torch.nn.Module):
+class SCNNConv(Layer):
     r"""A filter of both halves of the Hodge Laplacian (Yang, Isufi and Leus 2022).
 
     .. math:: H' = \psi\Bigl(H W_0 + \sum_{r=1}^{R_\downarrow} P_r(L^\downarrow) H W_{\downarrow r}
@@ -75,10 +76,3 @@ class SCNNConv(torch.nn.Module):
         )
         down, up = powers("down", self.down_degree), powers("up", self.up_degree)
         return self.act(self.weight(torch.cat([h, *down, *up], dim=-1)))
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return (
-            f"{self.in_channels}, {self.out_channels}, down_degree={self.down_degree}, "
-            f"up_degree={self.up_degree}, dim={self.dim}, basis={self.basis!r}"
-        )

@@ -6,9 +6,10 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_cochain, check_least
+from mpsn.nn._layer import Layer
 
 
-class SCoNeConv(torch.nn.Module):
+class SCoNeConv(Layer):
     r"""The SCoNe layer (Roddenberry, Glaze and Segarra 2021; appendix D of the paper).
 
     .. math:: H' = \psi\bigl(B_k^\top B_k H W_0 + H W_1 + B_{k+1} B_{k+1}^\top H W_2\bigr)
@@ -47,7 +48,3 @@ class SCoNeConv(torch.nn.Module):
         check_cochain(K, self.dim, h, self.in_channels, self.own.weight)
         down, up = (fn.laplacian(K, self.dim, h, part) for part in ("down", "up"))
         return self.act(self.down(down) + self.own(h) + self.up(up))
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}, dim={self.dim}"

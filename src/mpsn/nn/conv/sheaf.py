@@ -9,11 +9,12 @@ from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import LayerError
 from mpsn.nn._checks import Activation, activation, check_cochain, check_least
+from mpsn.nn._layer import Layer
 
 Maps = Literal["diagonal", "orthogonal", "general"]
 
 
-class SheafConv(torch.nn.Module):
+class SheafConv(Layer):
     r"""A step of sheaf diffusion on the k-cells, through the cells above.
 
     .. math::
@@ -94,7 +95,3 @@ class SheafConv(torch.nn.Module):
             return torch.diag_embed(entries)
         square = entries.reshape(len(entries), self.stalk, self.stalk)
         return torch.matrix_exp(square - square.mT) if self.maps == "orthogonal" else square
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, stalk={self.stalk}, dim={self.dim}, maps={self.maps!r}"

@@ -6,9 +6,10 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.nn import functional as fn
 from mpsn.nn._checks import Activation, activation, check_cochain, check_least
+from mpsn.nn._layer import Layer
 
 
-class SNNConv(torch.nn.Module):
+class SNNConv(Layer):
     r"""A polynomial of the Hodge Laplacian (Ebli et al. 2020; appendix C of the paper).
 
     .. math:: H' = \psi\Bigl(\sum_{r=0}^{R} (s L_p)^r H W_r + b\Bigr),
@@ -73,7 +74,3 @@ class SNNConv(torch.nn.Module):
 
     def _laplacian(self, K: Complex, h: Tensor) -> Tensor:
         return self.scale * fn.laplacian(K, self.dim, h)
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, {self.out_channels}, degree={self.degree}, dim={self.dim}"

@@ -10,11 +10,12 @@ from torch import Tensor
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn._checks import check_least, cochains
+from mpsn.nn._layer import Layer
 
 Mode = Literal["general", "pairwise"]
 
 
-class CellTransformerConv(torch.nn.Module):
+class CellTransformerConv(Layer):
     r"""A block of the cellular transformer (Ballester et al. 2024).
 
     .. math::
@@ -135,10 +136,6 @@ class CellTransformerConv(torch.nn.Module):
         heard = mask.any(dim=1)[to]  # else attention is over nothing
         message: Tensor = self.out[name](torch.where(heard[:, None], rows, 0))
         return message
-
-    def extra_repr(self) -> str:
-        """Return the settings."""
-        return f"{self.in_channels}, max_dim={self.max_dim}, heads={self.heads}, mode={self.mode!r}"
 
 
 def padded(rows: Tensor, owner: Tensor, owners: int) -> tuple[Tensor, Tensor]:
