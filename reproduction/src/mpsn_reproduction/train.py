@@ -81,7 +81,7 @@ def train_networks(
     seeds: Sequence[int],
     resources: Resources,
     *,
-    loss: str,
+    loss: str | Callable[[Tensor, Tensor], Tensor],
     **settings: Any,
 ) -> Trainer:
     """Train a network on each split, as it would be trained alone.
@@ -96,7 +96,7 @@ def train_networks(
         splits: Positions of the complexes by part: train, val, test.
         seeds: One for each split: for the weights, the order of the complexes, and dropout.
         resources: Where to train, and whom to tell of each epoch.
-        loss: Name of the loss.
+        loss: Name of the loss, or a function from outputs and targets to losses.
         **settings: Other settings of the trainer.
     """
     exact = loss_of(loss)

@@ -2,7 +2,7 @@
 
 from mpsn.training._capture import captured, forward_padded
 from mpsn.training._config import from_plain
-from mpsn.training._device import pick_device, seeded
+from mpsn.training._device import one_thread, pick_device, seeded
 from mpsn.training._launch import joined
 from mpsn.training._losses import METRICS, loss_of
 from mpsn.training._processes import agree, check_same, rank, world_size
@@ -30,6 +30,7 @@ __all__ = [
     "hold_out",
     "joined",
     "loss_of",
+    "one_thread",
     "pick_device",
     "rank",
     "seeded",

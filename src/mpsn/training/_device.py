@@ -123,7 +123,16 @@ def seeded(seed: int, device: torch.device, states: list[Tensor] | None = None) 
 
 @contextmanager
 def one_thread(device: torch.device) -> Iterator[None]:
-    """Compute in one thread on a CPU inside the block: sums depend on how they are divided."""
+    """Compute in one thread on a CPU inside the block: sums depend on how they are divided.
+
+    Args:
+        device: Where the block computes; on a GPU nothing changes.
+
+    Example:
+        >>> with mpsn.training.one_thread(torch.device("cpu")):
+        ...     torch.get_num_threads()
+        1
+    """
     threads = torch.get_num_threads()
     if device.type == "cpu":
         torch.set_num_threads(1)

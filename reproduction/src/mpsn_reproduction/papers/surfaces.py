@@ -4,10 +4,12 @@ Type, orientability, genus and first Betti number of all closed surfaces with 4 
 their triangulations; then the same networks, not trained again, on barycentric subdivisions.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
@@ -18,16 +20,38 @@ from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.datasets import SURFACE_TYPES, surfaces
 from mpsn.errors import ConfigError
 from mpsn.nn.models import GIN, SIN
-from mpsn.training import seeded
-from mpsn.training._device import one_thread
-from mpsn.training._loop import EarlyStopping, fit
-from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
-from mpsn_reproduction.papers.surfaces_nets import Blind, Diffusion, Oriented, harmonic_weights
-from mpsn_reproduction.papers.surfaces_table import figures, measured, scores, table
+from mpsn.training import one_thread, seeded
+from mpsn_reproduction.experiment import (
+    DataSets,
+    Experiment,
+    Job,
+    Measured,
+    Record,
+    Resources,
+    Run,
+    by_row,
+)
+from mpsn_reproduction.papers.surfaces_nets import Blind, Diffusion, Oriented, with_harmonic
+from mpsn_reproduction.table import Cell, Table
+from mpsn_reproduction.train import train_networks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Surfaces = ComplexDataset[SimplicialComplex]
 Predict = Callable[[Surfaces], Tensor]  # from surfaces to the classes of all tasks
-TASKS = {"type": len(SURFACE_TYPES), "orientable": 2, "genus": 8, "b1": 7}
+TASKS = {"type": len(SURFACE_TYPES), "orientable": 2, "genus": 8, "b1": 7}  # and their classes
+TITLES = ["type", "orientable", "genus", "b₁"]
+PARTS = {  # of the test surfaces
+    "test": "all",
+    "n8": "≤ 8 vertices",
+    "n9": "9 vertices",
+    "n10": "10 vertices",
+    "once": "subdivided once",
+    "twice": "subdivided twice",
+}
+RULES = ("majority", "euler", "betti")
+ROWS = (*RULES, "gin", "sin", "harmonic", "oriented", "diffusion-fixed", "diffusion")
 COLUMNS = [0, 1, 2, 4]  # of the labels
 ENTRIES = 1 << 25  # of matrices in a batch of evaluation
 WIDE = 128  # of a matrix that is not dense
@@ -104,13 +128,13 @@ def work(job: Job, resources: Resources) -> list[Run]:
     (seed,) = job.seeds
     device = resources.device
     parts = dict(zip(("train", "valid", "test"), split(labels(data)[:, 0], seed), strict=True))
-    with seeded(seed, device), one_thread(device):
-        if config.trained:
-            predict, curve = train(config, data, parts, resources)
-        else:
-            predict, curve = rule(config.model, data[parts["train"]]), {}
-            resources.tick(1)
-        metrics: dict[str, int | float] = {}
+    if config.trained:
+        predict, curve = train(config, data, parts, seed, resources)
+    else:
+        predict, curve = rule(config.model, data[parts["train"]]), {}
+        resources.tick(1)
+    metrics: dict[str, int | float] = {}
+    with seeded(seed, device), one_thread(device):  # networks read random signals
         valid, test = (data[parts[name]] for name in ("valid", "test"))
         for name, which in (("valid", valid), ("test", test)):
             guess = predict(which)
@@ -195,78 +219,60 @@ def network(config: SurfacesConfig) -> torch.nn.Module:
 
 
 def train(
-    config: SurfacesConfig, data: Surfaces, parts: dict[str, Tensor], resources: Resources
+    config: SurfacesConfig,
+    data: Surfaces,
+    parts: dict[str, Tensor],
+    seed: int,
+    resources: Resources,
 ) -> tuple[Predict, dict[str, list[float]]]:
     """Train a network; return it with the weights of the epoch of least validation loss.
 
     Logits are shifted by the logarithms of the frequencies of the classes, so that all classes
     count the same (Menon et al. 2021).
     """
-    device = resources.device
-    net = network(config).to(device)
+    device, widths = resources.device, list(TASKS.values())
     dense = config.model == "harmonic"
     prepare = with_harmonic if dense else lambda union: union
-    learn, valid = (
-        ComplexDataset(prepare(data[parts[name]].union.to(device))) for name in ("train", "valid")
-    )
-    known = labels(learn)
+    known = data[torch.cat([parts["train"], parts["valid"]])]
+    y, number = labels(known), len(parts["train"])
     prior = [
-        (torch.bincount(known[:, i], minlength=n).clamp(min=1) / len(known)).log().to(device)
-        for i, n in enumerate(TASKS.values())
+        (column.bincount(minlength=n).clamp(min=1) / number).log().to(device)
+        for column, n in zip(y[:number].T, widths, strict=True)
     ]
 
-    def loss_of(K: SimplicialComplex) -> Tensor:
-        logits = net(K).split(list(TASKS.values()), 1)
-        assert K.y is not None
-        pairs = zip(logits, prior, K.y[:, COLUMNS].T, strict=True)
-        return torch.stack([nnf.cross_entropy(x + p, y) for x, p, y in pairs]).sum()
+    def loss(outputs: Tensor, y: Tensor) -> Tensor:
+        triples = zip(torch.split(outputs, widths, 1), prior, y.T, strict=True)
+        losses = [nnf.cross_entropy(x + p, of, reduction="none") for x, p, of in triples]
+        return torch.stack(losses).sum(0)  # (B,)
 
-    optimizer = torch.optim.Adam(net.parameters(), lr=config.lr)
-    stopping = EarlyStopping(net, optimizer, patience=max(10, config.epochs // 4), warmup=1)
-
-    def batches(epoch: int) -> Iterator[SimplicialComplex]:
-        order = torch.randperm(len(learn))
-        return (learn.batch(at) for at in torch.split(order, config.batch) if len(at) > 1)
-
-    def step(K: SimplicialComplex) -> None:
-        optimizer.zero_grad()
-        loss_of(K).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
-
-    @torch.no_grad()
-    def evaluate() -> float:
-        losses = [loss_of(K) * K.num_complexes for K in pieces(valid, dense)]
-        return float(sum(losses)) / len(valid)
-
-    curve = fit(
-        net,
-        config.epochs,
-        batches,
-        step,
-        evaluate,
-        schedule=stopping.schedule,
-        stop=stopping,
-        tick=resources.tick,
+    at = torch.arange(len(known))
+    trainer = train_networks(
+        lambda: network(config),
+        ComplexDataset(prepare(known.union.to(device))),
+        y,
+        [{"train": at[:number], "val": at[number:]}],
+        [seed],
+        resources,
+        loss=loss,
+        optimizer="adam",
+        lr=config.lr,
+        schedule="plateau",
+        warmup=1,
+        clip=1.0,
+        epochs=config.epochs,
+        patience=max(10, config.epochs // 4),
+        batch_size=config.batch,
+        capture=config.model in ("gin", "sin", "harmonic"),
     )
+    curve = list(trainer.histories[0].valid)
     resources.tick(config.epochs - len(curve))
-    stopping.restore()
-    net.eval()
 
-    @torch.no_grad()
     def predict(which: Surfaces) -> Tensor:
-        found = []
-        for K in pieces(which, dense):
-            logits = net(prepare(K.to(device))).split(list(TASKS.values()), 1)
-            found.append(torch.stack([x.argmax(1) for x in logits], 1).cpu())
-        return torch.cat(found)
+        outputs = [trainer.predict(prepare(K.to(device))) for K in pieces(which, dense)]
+        logits = torch.split(torch.cat(outputs), widths, 1)
+        return torch.stack([x.argmax(1) for x in logits], 1).cpu()
 
     return predict, {"valid_loss": curve}
-
-
-def with_harmonic(union: SimplicialComplex) -> SimplicialComplex:
-    """Return surfaces with the weights of their cells in harmonic cochains as features."""
-    return union.replace(x=harmonic_weights(union))
 
 
 def pieces(data: Surfaces, dense: bool) -> Iterator[SimplicialComplex]:
@@ -275,6 +281,98 @@ def pieces(data: Surfaces, dense: bool) -> Iterator[SimplicialComplex]:
     at_once = max(1, ENTRIES // (most * most if dense else WIDE * most))
     for start in range(0, len(data), at_once):
         yield data.batch(slice(start, start + at_once))
+
+
+def scores(part: str, y: Tensor, guess: Tensor) -> dict[str, int | float]:
+    """Return the scores of all tasks, from classes and predictions (surfaces, tasks), by name.
+
+    Balanced accuracy is the mean recall of the classes present; Matthews' correlation coefficient
+    is 0 if there is only one class, or only one is predicted.
+    """
+    from sklearn.metrics import matthews_corrcoef, recall_score
+
+    out: dict[str, int | float] = {}
+    for task, truth, said in zip(TASKS, y.T.numpy(), guess.T.numpy(), strict=True):
+        recall = recall_score(truth, said, labels=np.unique(truth), average="macro")
+        out[f"{part}_{task}_balanced"] = float(recall)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # of one class only
+            out[f"{part}_{task}_mcc"] = float(matthews_corrcoef(truth, said))
+    return out
+
+
+def table(records: list[Record]) -> Table:
+    """Return balanced accuracies and correlation coefficients, by part, model and task."""
+    rows = by_row(records, ROWS)
+    lines = [
+        [label, row, *(_cell(runs, part, task) for task in TASKS), str(len(runs))]
+        for part, label in PARTS.items()
+        for row, runs in rows.items()
+        if _has(runs, part)
+    ]
+    notes = [
+        "Balanced accuracy / Matthews' correlation coefficient, mean over seeds, each with a split "
+        "of its own; ± is the standard deviation. Twice subdivided are at most 50 test surfaces of "
+        "each type. "
+        "majority, euler and betti are rules: the most frequent class of training surfaces, of "
+        "those with the same Euler number, and of those with the same Betti numbers. Bold are the "
+        "best balanced accuracies."
+    ]
+    columns = ["test surfaces", "model", *TITLES, "runs"]
+    title = "Surfaces with up to 10 vertices"
+    return Table(title, columns, lines, notes, highest=TITLES, grouped=True)
+
+
+def measured(job: Job) -> Measured:
+    """Return what a run has."""
+    parts = ("test", "once", "twice")[: 1 + job.config.subdivisions]
+    return Measured(
+        tuple(f"{p}_{t}_{m}" for p in parts for t in TASKS for m in ("balanced", "mcc"))
+    )
+
+
+def _has(runs: list[Run], part: str) -> bool:
+    return any(f"{part}_type_balanced" in run.metrics for run in runs)
+
+
+def _values(runs: list[Run], name: str) -> list[float]:
+    return [run.metrics[name] for run in runs if name in run.metrics]
+
+
+def _cell(runs: list[Run], part: str, task: str) -> Cell:
+    shown = []
+    for measure in ("balanced", "mcc"):
+        values = _values(runs, f"{part}_{task}_{measure}")
+        if not values:  # an incomplete record
+            return Cell("-")
+        spread = stdev(values) if len(values) > 1 else 0.0
+        shown.append(f"{fmean(values):.3f}" + f" ± {spread:.3f}" * (spread >= 0.0005))
+    value = float(shown[0].split(" ± ")[0])
+    return Cell(" / ".join(shown)).having(value=value, runs=len(runs))
+
+
+def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
+    """Draw the scores by number of vertices, and after subdivisions."""
+    from matplotlib import pyplot as plt
+
+    rows = by_row(records, ROWS)
+    parts = [part for part in list(PARTS)[1:] if any(_has(runs, part) for runs in rows.values())]
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True)
+    shown = (("type_balanced", "type: balanced accuracy"), ("orientable_mcc", "orientable: MCC"))
+    for ax, (name, title) in zip(axes, shown, strict=True):
+        for i, (row, runs) in enumerate(rows.items()):
+            points = [(j, _values(runs, f"{part}_{name}")) for j, part in enumerate(parts)]
+            x = [j + (i - len(rows) / 2) * 0.07 for j, values in points if values]
+            y = [fmean(values) for _, values in points if values]
+            rule = row in RULES
+            ax.plot(x, y, "x" if rule else "o", color=f"C{i}", label=row, ms=6)
+            ax.plot(x, y, ":" if rule else "-", color=f"C{i}", lw=0.8, alpha=0.6)
+        ax.set_title(title)
+        ax.set_xticks(range(len(parts)), [PARTS[part] for part in parts], rotation=20)
+        ax.grid(axis="y", alpha=0.3)
+        ax.set_ylim(-0.3, 1.05)
+    axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    figure.set_label("Scores by the number of vertices, and after subdivisions, mean over seeds.")
+    return {"surfaces": figure}
 
 
 EXPERIMENT = Experiment(

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
-from mpsn.nn import OrientedConv, global_pool
+from mpsn.nn import OrientedConv, RowNorm, global_pool
 from mpsn.nn.models import GIN, SIN
 
 MOST_ROUNDS = 20_000
@@ -16,9 +16,7 @@ class Blind(torch.nn.Module):
     def __init__(self, network: GIN | SIN, hidden: int, out_channels: int) -> None:
         super().__init__()
         self.network = network
-        self.head = torch.nn.Sequential(
-            torch.nn.BatchNorm1d(hidden), perceptron(hidden, hidden, out_channels)
-        )
+        self.head = torch.nn.Sequential(RowNorm(hidden), perceptron(hidden, hidden, out_channels))
 
     def forward(self, K: SimplicialComplex) -> Tensor:
         """Return one row per surface."""
@@ -47,9 +45,7 @@ class Oriented(torch.nn.Module):
             for k in (1, 2)
         )
         width = 3 + 2 * layers * signals
-        self.head = torch.nn.Sequential(
-            torch.nn.BatchNorm1d(width), perceptron(width, hidden, out_channels)
-        )
+        self.head = torch.nn.Sequential(RowNorm(width), perceptron(width, hidden, out_channels))
 
     def forward(self, K: SimplicialComplex) -> Tensor:
         """Return one row per surface."""
@@ -162,6 +158,11 @@ def harmonic_weights(K: SimplicialComplex, small: float = 1e-6) -> list[Tensor]:
         at = torch.arange(K.count(k), device=K.device) - K.ptr(k)[batch]
         out.append(diagonal[batch, at][:, None].float())
     return out
+
+
+def with_harmonic(union: SimplicialComplex) -> SimplicialComplex:
+    """Return surfaces with the weights of their cells in harmonic cochains as features."""
+    return union.replace(x=harmonic_weights(union))
 
 
 def _dense(K: SimplicialComplex, k: int) -> Tensor:
