@@ -17,14 +17,11 @@ import mpsn
 from mpsn.cli import main
 from mpsn.errors import MPSNError
 from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
-from mpsn.estimators._base import forward_on
 from mpsn.estimators._on_disk import OnDisk
-from mpsn.estimators._progress import Progress
-from mpsn.nn.conv._mlp import RowNorm
 from mpsn.nn.models import CIN, SIN, Hierarchical
-from mpsn.training._distributed import Parallel, sum_gradients
 from mpsn.training._launch import joined
-from mpsn.training._processes import rank, world_size
+from mpsn.training._processes import rank
+from mpsn.training._resume import Checkpoints
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers.graph_data import GraphData
 from mpsn_reproduction.papers.graph_level import GraphLevelConfig, work
@@ -40,10 +37,10 @@ from processes import FORK
 
 # 25 are for training: the last batch of eight is of one graph, fewer than there are processes.
 GRAPHS = [nx.gnp_random_graph(5 + (i * 7) % 13, 0.2 + 0.3 * (i % 2), seed=i) for i in range(28)]
-ROWS = torch.randn(12, 3, generator=torch.Generator().manual_seed(0))
 FIT: dict[str, Any] = {"hidden": 8, "epochs": 3, "members": 1, "kernel": False, "device": "cpu"}
 FIT |= {"layers": 1, "batch_size": 8}
 ALONE = Resources(torch.device("cpu"), None, lambda epochs: None)
+STEADY: dict[str, Any] = {"features": "constant", "max_dim": 1, "dropout": 0.0}  # without norms
 
 
 def run_ranks(size: int, out: Path, function: Callable[..., Any], *args: Any) -> list[Any]:
@@ -91,15 +88,15 @@ def command(*words: str) -> None:
 
 def killed_command(kind: int, *words: str) -> None:
     """Run the command line; process 1 gets a signal after an epoch."""
-    save = Progress.save
+    write = Checkpoints.note
 
-    def note(self: Progress, *args: Any) -> None:
-        save(self, *args)
+    def note(self: Checkpoints, *args: Any) -> None:
+        write(self, *args)
         if rank() == 1:
-            Progress.save = save  # type: ignore[method-assign]  # once
+            Checkpoints.note = write  # type: ignore[method-assign]  # once
             os.kill(os.getpid(), kind)
 
-    Progress.save = note  # type: ignore[method-assign]
+    Checkpoints.note = note  # type: ignore[method-assign]
     command(*words)
 
 
@@ -124,14 +121,14 @@ def fit_packed(path: Path) -> tuple[tuple[float, ...], list[int]]:
 
     OnDisk.batch = note  # type: ignore[method-assign]
     with joined():
-        model = SimplicialClassifier(**FIT).fit(mpsn.ComplexDataset.open(path))
+        model = SimplicialClassifier(**FIT, **STEADY).fit(mpsn.ComplexDataset.open(path))
     return model.histories_[0].train, reads
 
 
 def train_all() -> dict[str, Any]:
     """Return results of all that trains in several processes, as arrays by name."""
     with joined():
-        out = {**fits(), **norms()}
+        out = fits()
         torch.set_default_dtype(torch.float64)  # rounding is no matter then
         try:
             return {**out, **folds(), **molecules()}
@@ -140,16 +137,16 @@ def train_all() -> dict[str, Any]:
 
 
 def fits() -> dict[str, Any]:
-    """Fit estimators: losses and weights; a steady model has no norms."""
+    """Fit estimators: losses and weights; those without norms do not depend on the processes."""
     random = np.random.default_rng(0)
     gaps = np.where(random.random((28, 3)) < 0.4, np.nan, random.integers(0, 2, (28, 3)))
     numbers = np.where(np.isnan(gaps), np.nan, random.normal(size=(28, 3)))
-    steady = {"features": "constant", "max_dim": 1}
-    several = SimplicialClassifier(**FIT, **steady, class_weight="balanced")
+    several = SimplicialClassifier(**FIT, **STEADY, class_weight="balanced")
     models = {
-        "classes": (SimplicialClassifier(**FIT), ["a", "b"] * 14),
+        "with norms": (SimplicialClassifier(**FIT), ["a", "b"] * 14),
+        "classes": (SimplicialClassifier(**FIT, **STEADY), ["a", "b"] * 14),
         "tasks": (several, gaps),
-        "numbers": (SimplicialRegressor(**FIT, **steady), numbers),
+        "numbers": (SimplicialRegressor(**FIT, **STEADY), numbers),
     }
     out = {}
     for name, (model, y) in models.items():
@@ -218,57 +215,3 @@ def _private() -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("RssAnon"))
     return 1024 * int(line.split()[1])
-
-
-def norms() -> dict[str, Any]:
-    """Apply a norm to rows that processes share: several each, one in all, none at all."""
-    out = {}
-    for many in (12, 1, 0):
-        torch.manual_seed(0)
-        norm, rows = RowNorm(3), torch.randn(many, 3) * torch.tensor([1.0, 9.0, 0.1]) + 5
-        with torch.no_grad():
-            norm.norm.weight.copy_(torch.tensor([0.5, 2.0, -1.0]))
-        shared = Parallel(lambda net, index, rows=rows: net(rows[index]), torch.arange(many) ** 2)
-        wanted = torch.randn(many, 3)
-        rows.requires_grad_()
-        with shared.training(norm):
-            (shared(norm, torch.arange(many)) * wanted).sum().backward()
-        sum_gradients(norm)
-        found = {"rows": _sum(rows.grad), **norm.state_dict()}
-        found |= {f"gradient of {name}": p.grad for name, p in norm.named_parameters()}
-        out |= {f"norm of {many}: {name}": value.numpy() for name, value in found.items()}
-    return out
-
-
-def messages(layers: int) -> int:
-    """Return the number of messages in a step of SIN with norms."""
-    reduce, sent = torch.distributed.all_reduce, []
-    with joined():
-        data = complexes()
-        network = SIN(3, 4, 2, layers=layers, norm=True, act="relu")
-        shared = Parallel(forward_on(data), data.counts.sum(1))
-        torch.distributed.all_reduce = lambda x: sent.append(x.numel()) or reduce(x)
-        with shared.training(network):
-            shared(network, torch.arange(8)).sum().backward()
-        sum_gradients(network)
-        torch.distributed.all_reduce = reduce
-    return len(sent)
-
-
-def norms_apart() -> tuple[list[int], Any, Any]:
-    """Apply a norm that sees the rows of its own process: these, all outputs, and running means."""
-    os.environ["MPSN_SYNC_NORM"] = "0"
-    with joined():
-        norm = RowNorm(3)
-        shared = Parallel(lambda net, index: net(ROWS[index]), torch.ones(len(ROWS)))
-        with shared.training(norm):
-            out = shared(norm, torch.arange(len(ROWS)))
-        out.sum().backward()
-        sum_gradients(norm)
-        return shared.at.tolist(), out.detach().numpy(), norm.norm.running_mean.numpy()
-
-
-def _sum(part: torch.Tensor) -> torch.Tensor:
-    if world_size() > 1:
-        torch.distributed.all_reduce(part)
-    return part

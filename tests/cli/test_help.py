@@ -59,7 +59,7 @@ def test_commands_on_complexes_and_records_load_no_more_than_they_use():
     out, found = loaded([*lines, ["show", str(records)]])
     assert "each test flow has its own" in out
     graphs, flow = found[2], found[-1]
-    networks = {"mpsn.nn", "mpsn.training._loop", "mpsn.estimators", "mpsn_reproduction.page"}
+    networks = {"mpsn.nn", "mpsn.estimators", "mpsn_reproduction.page"}
     assert not {"matplotlib", "sklearn", "rdkit", "gudhi"} & flow
     assert not networks & graphs
     assert "mpsn_reproduction.papers.flow" in flow

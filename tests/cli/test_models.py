@@ -169,7 +169,7 @@ def test_fit_says_how_good_it_is(mpsn, folders, tmp_path):
 
 def test_a_killed_fit_resumes_and_ctrl_c_saves(folders, tmp_path):
     words = ["fit", folders, "--epochs", 100000, "--patience", 100000, "--no-kernel", "-o"]
-    code = f"import mpsn.estimators._progress as p; p.SECONDS = 0; {MPSN}"
+    code = f"import mpsn.training._resume as r; r.SECONDS = 0; {MPSN}"
     first = start(code, *words, tmp_path / "m.mpsn")
     try:
         wait_for(tmp_path / "m.mpsn.resume0")

@@ -14,9 +14,10 @@ from labelled_cells import KINDS, half, torus
 from mpsn.errors import FileError, GraphError, LayerError, LeftOut, MPSNError
 from mpsn.estimators import CellClassifier, CellRegressor, SimplicialClassifier, load
 from mpsn.estimators._given import Notes
-from mpsn.estimators._on_cells import OnCells, known
+from mpsn.estimators._on_cells import known
 from mpsn.nn.models import CellNet, cells
 from mpsn.testing import assert_orientation_equivariant, assert_orientation_invariant
+from mpsn.training._samples import Cells
 
 QUICK = {"hidden": 8, "epochs": 5, "device": "cpu"}
 
@@ -66,9 +67,9 @@ def test_steps_divide_the_known_cells_and_no_complex(sizes, size, data):
     union = mpsn.collate([mpsn.clique_complex(nx.path_graph(n)) for n in sizes])
     at = torch.tensor(data.draw(st.permutations(range(union.num_nodes))))
     at = at[: data.draw(st.integers(1, len(at)))]
-    steps = OnCells(mpsn.ComplexDataset(union), 0, at, size)
+    cells = Cells(mpsn.ComplexDataset(union), 0, torch.device("cpu"), at)
     used = torch.arange(len(at))
-    parts = steps.parts(used, torch.Generator().manual_seed(0))
+    parts = cells.steps(used, size, torch.Generator().manual_seed(0))
     assert torch.cat(list(parts)).sort().values.tolist() == used.tolist()
     homes = [set(union.batch(0)[at[part]].tolist()) for part in parts]
     assert all(homes)
@@ -77,7 +78,7 @@ def test_steps_divide_the_known_cells_and_no_complex(sizes, size, data):
     reading = torch.nn.Identity()
     reading.forward = lambda K: torch.cat([K.batch(0)[:, None], K.x[0]], dim=1)
     named = union.replace(x=[torch.arange(union.num_nodes)[:, None]])
-    found = OnCells(mpsn.ComplexDataset(named), 0, at, size)(reading, index)
+    found = Cells(mpsn.ComplexDataset(named), 0, torch.device("cpu"), at)(reading, index)
     assert found[:, 1].tolist() == at[index].tolist()
 
 

@@ -63,18 +63,23 @@ def test_steps_at_hubs_are_sampled():
     K = mpsn.clique_complex(nx.star_graph(200))
     K = K.replace(x=[torch.arange(201.0)[:, None], torch.ones(200, 1)])
     model = CellClassifier(max_cells=1, max_dim=1, **QUICK)
-    forward = on_cells(model, mpsn.ComplexDataset(K), torch.arange(1, 21), torch.device("cpu"))
+    samples = on_cells(model, mpsn.ComplexDataset(K), torch.arange(1, 21), torch.device("cpu"))
 
     def vertices(seed):
-        steps = forward.parts(torch.arange(20), torch.Generator().manual_seed(seed))
-        (found,) = [forward._step[1].x[0][:, 0].tolist() for _ in steps]
+        steps = samples.steps(torch.arange(20), 64, torch.Generator().manual_seed(seed))
+        seen = []
+        for step in steps:
+            samples(
+                lambda K: seen.append(K.x[0][:, 0].tolist()) or torch.zeros(len(K.x[0]), 1), step
+            )
+        (found,) = seen
         return found
 
     assert vertices(0) == vertices(0) != vertices(1)
     assert vertices(0)[:21] == list(range(21))
     assert 1 + 32 <= len(vertices(0)) <= 1 + 20 + 32
     seen = []
-    forward(lambda K: seen.append(K.count(1)) or torch.zeros(K.count(0), 1), torch.arange(20))
+    samples(lambda K: seen.append(K.count(1)) or torch.zeros(K.count(0), 1), torch.arange(20))
     assert seen == [200]
 
 

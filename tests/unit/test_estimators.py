@@ -18,7 +18,7 @@ from mpsn.errors import FileError, GraphError, LayerError, MPSNError
 from mpsn.estimators import EdgeFlowClassifier, SimplicialClassifier, SimplicialRegressor, load
 from mpsn.estimators import _inputs as inputs
 from mpsn.estimators._explain import without
-from mpsn.estimators._trainer import WARMUP
+from mpsn.estimators._trained import WARMUP
 from mpsn.training._splits import hold_out
 
 GRAPHS = [nx.gnp_random_graph(10, p, seed=i) for i in range(15) for p in (0.2, 0.6)]

@@ -15,10 +15,9 @@ from sklearn.metrics import r2_score
 import mpsn
 from mpsn.errors import FileError, TrainingInterrupted
 from mpsn.estimators import SimplicialClassifier, SimplicialRegressor, load
-from mpsn.estimators import _progress as progress
-from mpsn.estimators import _trainer as trainer
 from mpsn.estimators._kernel import ROUNDS, ColorSum, find_colors, fit_weights
-from mpsn.training._device import OwnRandomness
+from mpsn.estimators._trained import WARMUP
+from mpsn.training import Run, _resume
 
 GRAPHS = [nx.gnp_random_graph(9, p, seed=i) for i in range(15) for p in (0.2, 0.6)]
 NAMES = ["thin", "thick"] * 15
@@ -66,7 +65,7 @@ def test_training_starts_at_a_sane_scale_and_does_not_stop_at_once():
     model = SimplicialRegressor(kernel=False, members=1, epochs=12, patience=1, device="cpu")
     (history,) = model.fit(rings, np.arange(60.0)).histories_
     assert history.train[0] < 2  # standardized targets: about 1 for the mean
-    assert len(history.train) > trainer.WARMUP
+    assert len(history.train) > WARMUP
     plain = {"readout.dense.0.weight", "readout.last.weight"}
     assert plain <= set(model.model_.members[0].state_dict())  # the scale is in the weights
 
@@ -103,36 +102,21 @@ def test_fits_in_many_threads_are_those_of_one():
     assert torch.get_num_threads() == threads
 
 
-def test_dropout_draws_from_its_own_generator():
-    layer, x = torch.nn.Dropout(0.25), torch.ones(10000)
-    drawn = []
-    for _ in range(2):
-        random = OwnRandomness(3, torch.device("cpu"))
-        with random.dropout(layer):
-            drawn.append(layer(x))
-            assert layer.eval()(x) is x
-            layer.train()
-    assert torch.equal(*drawn)
-    assert drawn[0].unique().tolist() == pytest.approx([0.0, 4 / 3])
-    assert float((drawn[0] == 0).float().mean()) == pytest.approx(0.25, abs=0.02)
-    assert "forward" not in vars(layer)
-
-
 def stop_after(monkeypatch, evaluations, how):
     """Call a function when the networks have been evaluated so many times."""
-    seen, original = [], trainer.outputs
+    seen, original = [], Run.evaluate
 
-    def outputs(*arguments):
+    def evaluate(run):
         seen.append(0)
         if len(seen) == evaluations:
             how()
-        return original(*arguments)
+        return original(run)
 
-    monkeypatch.setattr(trainer, "outputs", outputs)
+    monkeypatch.setattr(Run, "evaluate", evaluate)
 
 
 def test_a_killed_fit_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    monkeypatch.setattr(_resume, "SECONDS", 0.0)
     model = SimplicialClassifier(**QUICK)
     whole = weights(clone(model).fit(GRAPHS, NAMES))
 

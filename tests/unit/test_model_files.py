@@ -52,7 +52,7 @@ WEIGHT = "members.0.convs.0.mlp_upper.0.0.weight"
 @pytest.mark.parametrize(
     ("meta", "arrays", "reason"),
     [
-        (set_in("format", value=3), None, r"got format 3, written by mpsn .*; update mpsn"),
+        (set_in("format", value=4), None, r"got format 4, written by mpsn .*; update mpsn"),
         (set_in("format", value=1), None, r"older format 1, written by mpsn .*; fit it again"),
         (set_in("kind", value="Trojan"), None, "got 'Trojan'"),
         (set_in("state", "settings", "hidden", value=5), None, "of shape"),
@@ -69,7 +69,7 @@ WEIGHT = "members.0.convs.0.mlp_upper.0.0.weight"
         (set_in("state", "targets", "classes", value=[1, 1]), None, "different classes"),
         (set_in("state", "histories", 0, "best", value="last"), None, "best"),
         (set_in("state", "histories", value=[]), None, "missing or too many"),
-        (set_in("state", "share", value=2.0), None, "up to 1 histories"),
+        (set_in("state", "share", value=2.0), None, "a share from 0 to 1"),
         (set_in("state", "share", value=0.0), None, "weights of a kernel"),
         (set_in("state", "scores", value={"this model": "good"}), None, "scores"),
         (None, {"kernel.weight": None}, "damaged"),

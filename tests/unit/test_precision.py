@@ -14,8 +14,9 @@ from mpsn import nn
 from mpsn._rows.rows import Rows
 from mpsn._rows.sums import Matrix
 from mpsn.errors import MPSNError
-from mpsn.estimators import CellClassifier, SimplicialClassifier, _trainer, load
+from mpsn.estimators import CellClassifier, SimplicialClassifier, load
 from mpsn.nn import models
+from mpsn.training import _run
 from mpsn.training._device import computing, products
 from mpsn_reproduction.papers.sr import MLPSum
 
@@ -148,7 +149,7 @@ def test_estimators_in_half_precision(tmp_path):
 
 def test_estimators_round_products_as_long_as_they_train(monkeypatch):
     entered = []
-    monkeypatch.setattr(_trainer, "products", lambda *of: entered.append(of[0]) or nullcontext())
+    monkeypatch.setattr(_run, "products", lambda *of: entered.append(of[0]) or nullcontext())
     graphs = [nx.path_graph(4), nx.complete_graph(4)] * 4
     options = {"epochs": 1, "members": 1, "kernel": False, "precision": "tf32"}
     SimplicialClassifier(hidden=4, **options).fit(graphs, [0, 1] * 4)

@@ -18,8 +18,8 @@ from mpsn.errors import LeftOut, MPSNError
 from mpsn.estimators import SimplicialClassifier, SimplicialRegressor, load
 from mpsn.estimators._kernel import fit_weights
 from mpsn.estimators._targets import Classes, Labels, Numbers, compare
+from mpsn.training import loss_of
 
-CPU = torch.device("cpu")
 QUICK = {"hidden": 8, "epochs": 12, "members": 1, "device": "cpu"}
 GRAPHS = [nx.gnp_random_graph(9, 0.2 + 0.01 * (i % 30), seed=i) for i in range(60)]
 FULL = np.array([[g.number_of_edges(), sum(nx.triangles(g).values()) / 3] for g in GRAPHS])
@@ -43,6 +43,7 @@ def labels():
         return SimplicialClassifier(**QUICK, class_weight="balanced").fit(GRAPHS, frame)
 
 
+@pytest.mark.filterwarnings("ignore:predictions")
 def test_numbers_of_several_tasks_are_learned(numbers):
     lost = int(np.isnan(GAPPY).all(axis=1).sum())
     assert numbers.n_graphs_ == 60 - lost
@@ -62,6 +63,7 @@ def test_numbers_of_several_tasks_are_learned(numbers):
     assert f"({numbers.targets_.known[1]} known)" in text
 
 
+@pytest.mark.filterwarnings("ignore:predictions")
 def test_scores_are_those_of_known_targets(numbers, labels):
     for model, y, metric in ((numbers, GAPPY, r2_score), (labels, LABELS, accuracy_score)):
         found = model.predict(GRAPHS)
@@ -94,6 +96,7 @@ def test_labels_of_several_tasks_follow_scikit_learn(labels):
     assert (scores > 0.6).all()
 
 
+@pytest.mark.filterwarnings("ignore:predictions")
 @pytest.mark.parametrize("kind", ["numbers", "labels"])
 def test_files_and_explanations(kind, request, tmp_path):
     model = request.getfixturevalue(kind)
@@ -124,7 +127,7 @@ def test_gaps_weigh_nothing():
     y[torch.rand(20, 3) < 0.4] = torch.nan
     known = ~y.isnan()
     numbers = Numbers.learn(y.double().numpy(), ())
-    loss = numbers.loss(None, CPU)
+    loss = loss_of(numbers.losses[0])
     assert loss(outputs, y).item() == pytest.approx(
         torch.nn.functional.mse_loss(outputs[known], y[known]).item()
     )
@@ -146,7 +149,7 @@ def test_gaps_weigh_nothing():
                 outputs[rows, t], torch.tensor(truth), weight=each, reduction="sum"
             )
             share += each.sum()
-        found = tasks.loss(given_weights, CPU)(outputs, encoded)
+        found = loss_of(tasks.losses[0], tasks.weigh(given_weights))(outputs, encoded)
         assert found.item() == pytest.approx((total / share).item(), rel=1e-5)
         (slope,) = torch.autograd.grad(found, outputs)
         assert ((slope != 0) == known).all()
@@ -154,7 +157,7 @@ def test_gaps_weigh_nothing():
     assert ((slope != 0) == known).all()
     empty = torch.full((20, 3), torch.nan)
     assert loss(outputs, empty).item() == 0
-    assert tasks.loss(None, CPU)(outputs, tasks.encode(empty.numpy())).item() == 0
+    assert loss_of(tasks.losses[0])(outputs, tasks.encode(empty.numpy())).item() == 0
 
 
 @settings(max_examples=20, deadline=None)

@@ -14,8 +14,8 @@ import torch
 
 from mpsn.errors import ConfigError, MPSNError
 from mpsn.estimators import SimplicialClassifier, load
-from mpsn.training import _checkpoint, from_plain
-from mpsn.training._capture import Capture, keep_garbage
+from mpsn.training import _checkpoint, captured, from_plain
+from mpsn.training._capture import keep_garbage
 from mpsn.training._device import one_thread, pick_device, seeded
 from mpsn.training._loop import EarlyStopping, fit
 
@@ -72,11 +72,11 @@ def test_losses_that_are_not_numbers_stop_too():
 
 
 def test_functions_are_called_each_time_on_a_cpu():
-    total, capture = torch.zeros(()), Capture(CPU)
-    assert not capture.enabled
-    with capture.stream():
-        for step in (1, 2, 2):
-            out = capture(lambda by: total.add_(by), step)
+    total = torch.zeros(())
+    add = captured(lambda by: total.add_(by), CPU)
+    assert not add.enabled
+    for step in (1, 2, 2):
+        out = add(step)
     assert out is total
     assert total == 5
 
@@ -213,8 +213,8 @@ def test_a_bug_is_not_reported_as_bad_settings_or_a_damaged_file(tmp_path, monke
             raise error("a bug")
 
         for where in (
-            "mpsn.estimators._restore.adopt_weights",
-            "mpsn.estimators._restore.Ensemble",
+            "mpsn.estimators._saving.adopt_weights",
+            "mpsn.estimators._base.Ensemble",
         ):
             with monkeypatch.context() as patch:
                 patch.setattr(where, broken)

@@ -86,7 +86,7 @@ def fit_cells(
     from mpsn.cli._labels import check_class_weight, find_task
     from mpsn.datasets import read_cell_labels
     from mpsn.estimators import CellClassifier, CellRegressor
-    from mpsn.estimators._progress import forget
+    from mpsn.training.internal import forget
 
     check_writable(out, what="a model")
     labels = read_cell_labels(files.labels, files.target, files.dim)

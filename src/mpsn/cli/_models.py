@@ -173,8 +173,8 @@ def fit(
     from mpsn._files.io import check_writable
     from mpsn.datasets import read_collection
     from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
-    from mpsn.estimators._progress import forget
-    from mpsn.training._processes import agree, rank
+    from mpsn.training import agree, rank
+    from mpsn.training.internal import forget
 
     agree(lambda: check_writable(out, what="a model"))
     found = read_collection(

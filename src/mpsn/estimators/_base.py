@@ -3,23 +3,21 @@
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mpsn.complexes import Complex, ComplexDataset
 from mpsn.datasets import parse_molecule
-from mpsn.errors import GraphError
-from mpsn.estimators._ensemble import Ensemble
+from mpsn.errors import FileError, GraphError, MPSNError
+from mpsn.estimators._ensemble import Ensemble, check_finite
 from mpsn.estimators._explain import Explanation, explain
-from mpsn.estimators._features import Encoding, Wanted
+from mpsn.estimators._features import Encoding
 from mpsn.estimators._given import Notes, means_molecule
 from mpsn.estimators._inputs import (
     Prepared,
@@ -27,96 +25,53 @@ from mpsn.estimators._inputs import (
     check_many,
     chunks,
     growth,
-    lift_of,
     prepare,
     say,
     targets_of,
     vertex_names,
 )
-from mpsn.estimators._kernel import blend, find_colors
-from mpsn.estimators._on_disk import OnDisk, contents, prepared
-from mpsn.estimators._progress import Resume, fit_key
-from mpsn.estimators._restore import learned_by, restore
-from mpsn.estimators._saving import load_estimator, save_estimator
-from mpsn.estimators._summary import summary
-from mpsn.estimators._targets import Classes, Numbers, Targets, compare
-from mpsn.estimators._tasks import Weights, known
-from mpsn.estimators._threads import SerialBLAS, serially
-from mpsn.estimators._trainer import (
-    Member,
-    Split,
-    Trainer,
-    as_targets,
-    check_settings,
-    outputs,
-)
-from mpsn.lifting import AnyLift
+from mpsn.estimators._kernel import ColorSum, SerialBLAS, blend, find_colors
+from mpsn.estimators._lifted import Lifted, counts_in_words
+from mpsn.estimators._on_disk import OnDisk, prepared
+from mpsn.estimators._settings import with_settings
+from mpsn.estimators._targets import Numbers, Targets, as_targets
+from mpsn.estimators._trained import Learned, held_of
 from mpsn.nn.models import SIN
-from mpsn.training._config import from_plain
-from mpsn.training._device import Precision
-from mpsn.training._distributed import Forward, Parallel, norms_apart
-from mpsn.training._processes import check_same, world_size
+from mpsn.training import Trainer, TrainerSettings, joined, loss_of, pick_device
+from mpsn.training.internal import known, serially, splits_of
 
 
-class Simplicial(BaseEstimator):
-    """A trained network on lifted graphs; subclasses define the targets."""
+@dataclass(frozen=True)
+class LearnedOfGraphs(Learned):
+    """What a model of graphs learns."""
 
-    model_: Ensemble
-    targets_: Targets
-    scores_: dict[str, float]
-    task_scores_: dict[str, dict[str, float]]
-    class_weight: Weights = None
+    features: Encoding
+    n_graphs: int
+    counts: tuple[int, ...]
+    largest: tuple[int, ...]
+    share: float
 
-    def __init__(
-        self,
-        *,
-        lift: AnyLift = "cliques",
-        max_dim: int = 2,
-        max_ring: int = 6,
-        features: Wanted = "auto",
-        hidden: int = 32,
-        layers: int = 2,
-        members: int = 2,
-        kernel: bool | None = None,
-        readout: Literal["sum", "mean"] = "sum",
-        dropout: float = 0.0,
-        epochs: int = 100,
-        batch_size: int = 64,
-        learning_rate: float = 0.01,
-        patience: int = 10,
-        validation: float = 0.1,
-        device: str = "auto",
-        precision: Precision = "float32",
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.lift = lift
-        self.max_dim = max_dim
-        self.max_ring = max_ring
-        self.features = features
-        self.hidden = hidden
-        self.layers = layers
-        self.members = members
-        self.kernel = kernel
-        self.readout = readout
-        self.dropout = dropout
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.validation = validation
-        self.device = device
-        self.precision = precision
-        self.random_state = random_state
-        self.verbose = verbose
+
+@with_settings
+class Simplicial(Lifted):
+    """A model of graphs: networks on their complexes, and a kernel; subclasses define the targets.
+
+    Args:
+        kernel: Whether to use the SWL kernel alone (True), networks alone (False), or both (None).
+        readout: How the simplices of a graph are pooled, ``"sum"`` or ``"mean"``.
+        members: Number of networks, each with other graphs held out; their outputs are averaged.
+    """
+
+    kernel: bool | None = None
+    readout: Literal["sum", "mean"] = "sum"
+    members: int = 2
+
+    learned: ClassVar[type[Learned]] = LearnedOfGraphs
+    samples: ClassVar[str] = "graphs"
 
     @abstractmethod
     def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:
         """Return what the targets are, with the names of several."""
-
-    @abstractmethod
-    def _adopt(self, targets: Targets) -> None:
-        """Check the targets of a file, and set the attributes that depend on them."""
 
     def fit(
         self,
@@ -124,6 +79,7 @@ class Simplicial(BaseEstimator):
         y: ArrayLike | None = None,
         *,
         tasks: Sequence[str] = (),
+        split: Any = None,
         resume: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Lift the graphs and train.
@@ -139,11 +95,25 @@ class Simplicial(BaseEstimator):
                 without any are left out. Defaults to those the graphs themselves have (``y`` of
                 PyG ``Data`` and of complexes).
             tasks: Names of several targets. Defaults to the columns of a data frame ``y``.
+            split: Positions ``(train, val)`` of the graphs to learn from, and of those to stop by,
+                instead of a fraction ``validation``; a splitter of scikit-learn, whose i-th split
+                is that of network i; or a list of pairs, one for each network.
             resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit
                 goes on from there if it was killed. Defaults to none.
         """
-        check_settings(self, "members", "max_dim")
-        trainer = Trainer(self)
+        with joined():
+            return self._fit(graphs, y, tasks, split, resume)
+
+    def _fit(
+        self,
+        graphs: Iterable[object],
+        y: Any,
+        tasks: Sequence[str],
+        split: Any,
+        resume: str | os.PathLike[str] | None,
+    ) -> Self:
+        self._check()
+        seed = self._seed()
         check_many(graphs)
         graphs = graphs if isinstance(graphs, ComplexDataset) else list(graphs)
         targets = targets_of(graphs) if y is None else as_targets(y)
@@ -154,98 +124,111 @@ class Simplicial(BaseEstimator):
             )
         self.targets_ = self._learn(targets, list(tasks) or list(getattr(y, "columns", ())))
         numbers, notes = self.targets_.encode(targets), Notes()
-        there = known(numbers).reshape(len(numbers), -1).any(dim=1)
-        if left := int((~there).sum()):
+        usable = known(numbers).reshape(len(numbers), -1).any(dim=1)
+        if split is not None:
+            usable, split = self._given_split(split, numbers, usable, seed)
+        elif left := int((~usable).sum()):
             notes["graphs", "none of their targets is known"] += left
-        numbers = numbers[there]
-        classes = numbers if isinstance(self.targets_, Classes) else None
-        data, self.features_ = prepared(self, graphs, there, notes)
+        numbers = numbers[usable]
+        data, self.features_ = prepared(self, graphs, usable, notes)
         say(notes)
         self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(numbers), tuple(data.counts.sum(0).tolist())
         self.largest_ = tuple(data.counts.amax(0).tolist())
-        if resume is not None or world_size() > 1:
-            settings = {**self.get_params(), "random_state": trainer.seed, "targets": self.targets_}
-            settings["norms apart"] = norms_apart()
-            key = fit_key(settings, [*contents(data), numbers])
-            check_same(key, "graphs, targets and settings")
-            trainer.resume = None if resume is None else Resume(Path(resume), key)
-        forward, y_here = forward_on(data.to(trainer.device)), numbers.to(trainer.device)
-        cells = data.counts.sum(dim=1)
-        members = (
-            []
-            if self.kernel
-            else trainer.train(
-                self._network,
-                forward,
-                self.targets_.loss(self.class_weight, trainer.device),
-                y_here,
-                classes,
-                self.members,
-                cells,
-            )
-        )
-        splits = [
-            Split(*(at.cpu() for at in trainer.split(y_here, classes, i)))
-            for i in range(len(members) or self.members)
-        ]
-        serially(self._blend, data, numbers, splits, members, Parallel(forward, cells))
-        self.model_ = self.model_.eval().to(trainer.device)
-        self.interrupted_ = trainer.interrupted
+        how, trainer = self._plan(len(numbers), seed), None
+        if self.kernel:
+            self.histories_, self.interrupted_ = (), False
+        else:
+            trainer = self._train(data, numbers, how, split, resume)
+        serially(self._blend, data, numbers, how, trainer, split)
         return self
+
+    def _check(self) -> TrainerSettings:
+        if self.kernel not in (None, True, False):
+            raise MPSNError(
+                f"Expected kernel as True, False or None (both), got {self.kernel!r:.60}."
+            )
+        return super()._check()
+
+    def _given_split(
+        self, split: Any, y: Tensor, usable: Tensor, seed: int
+    ) -> tuple[Tensor, list[dict[str, Tensor]]]:
+        """Return which graphs are in a part of a split and have targets, and the split of those."""
+        splits = splits_of(split, y, [seed + i for i in range(self.members)])
+        if any(parts.keys() - {"train", "val"} for parts in splits):
+            raise MPSNError(
+                "Expected positions to train on, and to stop by, as a split, got more parts; "
+                "score the others with score()."
+            )
+        inside = torch.zeros_like(usable)
+        for parts in splits:
+            inside[torch.cat(list(parts.values()))] = True
+        usable = usable & inside
+        place = usable.cumsum(0) - 1
+        return usable, [
+            {name: place[part[usable[part]]] for name, part in parts.items()} for parts in splits
+        ]
 
     def _prepare(
         self, graphs: Iterable[object], encoding: Encoding | None = None, **more: Any
     ) -> Prepared:
-        lift = lift_of(self)
+        lift = self._lift()
         return prepare(as_complexes(graphs, lift), self.max_dim, encoding, lift=lift, **more)
 
     def _blend(
         self,
         data: ComplexDataset | OnDisk,
         y: Tensor,
-        splits: Sequence[Split],
-        members: Sequence[Member],
-        forward: Forward,
+        how: TrainerSettings,
+        trainer: Trainer | None,
+        split: Any,
     ) -> None:
         """Set the model: networks, kernel, and the shares of both; and how good they are."""
-        self.histories_ = tuple(member.history for member in members)
-        networks = [member.network for member in members]
-        self.n_validation_ = len(splits[0].held)
-        rows = [
-            outputs(self, member.network, forward, member.split.held).cpu() for member in members
-        ]
-        held = {"networks": torch.cat(rows)} if rows else {}
+        networks, rows = [], []
+        if trainer is None:
+            part = self._fraction(len(y)) if split is None else split
+            splits = splits_of(part, y, how.seeds(self.members))
+        else:
+            networks, splits = trainer.networks, trainer.splits
+            rows = self._held_out(trainer, data, how)
+        held = held_of(splits)
+        models = {"networks": rows} if rows else {}
         if isinstance(data, OnDisk) or self.kernel is False:
             self.model_ = Ensemble(networks)
         else:
             with SerialBLAS():
                 K, start = data.union.to("cpu"), torch.tensor(self.features_.categories)
                 kernel = find_colors(K, self.max_dim, self.targets_.width, start)
-                table = kernel.table(K)
-                weights = self.targets_.weigh(self.class_weight)
-                loss = self.targets_.loss(self.class_weight, y.device)
-                mixed = blend(kernel, table, y, splits, rows, loss, weights)
-            held["SWL kernel"] = mixed.held
+                pairs = [(parts["train"], own) for parts, own in zip(splits, held, strict=True)]
+                weights = self.targets_.weigh(getattr(self, "class_weight", None))
+                loss = loss_of(how.loss, how.class_weight)
+                mixed = blend(kernel, kernel.table(K), y, pairs, rows, loss, weights)
+            models["SWL kernel"] = [mixed.held]
             self.model_ = Ensemble(networks, mixed.kernel, mixed.share)
-        self.scores_, self.task_scores_ = {}, {}
-        truth = torch.cat([y[split.held] for split in splits])
-        if known(truth).sum() > 1:
-            whole = self.model_.mix(held.get("networks"), held.get("SWL kernel"))
-            self.scores_, self.task_scores_ = compare(
-                self.targets_, {"this model": whole, **held}, truth
-            )
+        self.share_ = self.model_.share
+        self.model_.to(pick_device(how.device))
+        if len(torch.cat(held)):
+            each = {name: torch.cat(parts) for name, parts in models.items()}
+            whole = self.model_.mix(each.get("networks"), each.get("SWL kernel"))
+            models = {"this model": [whole], **models}
+        self._compare(models, y, held)
+
+    # Networks --------------------------------------------------------------------------------
+
+    def _widths(self) -> int | tuple[int, ...]:
+        """Return the width of the features of vertices, or of all dimensions where they differ."""
+        widths = self.features_.widths
+        return widths if len(set(widths)) > 1 else widths[0]
 
     def _network(self) -> SIN:
-        widths = self.features_.widths
-        own = len(set(widths)) > 1  # whether edges or higher simplices have features of their own
+        widths = self._widths()
         return SIN(
-            in_channels=widths if own else widths[0],
+            in_channels=widths,
             hidden=self.hidden,
             out_channels=self.targets_.width,
             layers=self.layers,
             max_dim=self.max_dim,
-            coface_message=own,
+            coface_message=not isinstance(widths, int),
             act="relu",
             norm=not self.features_.steady,  # of one value it would divide rounding by rounding
             jump=True,
@@ -253,29 +236,34 @@ class Simplicial(BaseEstimator):
             dropout=self.dropout,
         )
 
+    # Predictions -----------------------------------------------------------------------------
+
     def _outputs(self, graphs: Iterable[object]) -> NDArray[np.float32]:
-        """Return the outputs of the network for graphs, read and lifted a thousand at a time."""
+        """Return the outputs of the model for graphs, read and lifted a thousand at a time."""
         check_is_fitted(self, "model_")
         check_many(graphs)
-        where = self.model_.device
+        model, device = self.model_, self.model_.device
         rows = [np.zeros((0, self.targets_.width), np.float32)]
         notes = Notes()
         for chunk in chunks(graphs):
-            data = self._prepare(chunk, self.features_, notes=notes)[0].to(where)
-            everything = torch.arange(len(chunk), device=where)
-            found = outputs(self, self.model_, forward_on(data), everything)
-            rows.append(self._bound(found, data.union, notes))
+            data = self._prepare(chunk, self.features_, notes=notes)[0].to(device)
+            networks = self._mean_outputs(data) if model.share < 1 else None
+            with torch.no_grad():
+                kernel = None if model.kernel is None else model.kernel(data.union)
+            outputs = check_finite(model.mix(networks, kernel))
+            rows.append(self._bound(outputs, data.union, notes))
         say(notes)
         return np.concatenate(rows)
 
     def _bound(self, rows: Tensor, K: Complex, notes: Notes) -> NDArray[np.float32]:
         """Return outputs for complexes; numbers that are far from all in the fit are bounded."""
-        found = rows.cpu().numpy()
+        outputs = rows.cpu().numpy()
         if not isinstance(self.targets_, Numbers):
-            return found
-        kept = self.targets_.bound(found, growth(K, self.largest_))
-        if many := int((kept != found).sum()):
-            notes["predictions", "far beyond the targets in the fit; kept within a bound"] += many
+            return outputs
+        kept = self.targets_.bound(outputs, growth(K, self.largest_))
+        if changed := int((kept != outputs).sum()):
+            why = "far beyond the targets in the fit; kept within a bound"
+            notes["predictions", why] += changed
         return kept
 
     def explain(
@@ -301,12 +289,11 @@ class Simplicial(BaseEstimator):
             The contributions per simplex, which can be drawn; see :class:`Explanation`.
         """
         check_is_fitted(self, "model_")
-        (graph,) = as_complexes([graph], lift_of(self))
+        (graph,) = as_complexes([graph], self._lift())
         (K,) = self._prepare([graph], self.features_)[0]
         if (names := vertex_names(graph)) is not None:
             K = K.replace(vertex_labels=names)
-        where = self.model_.device
-        K = K.to(where)
+        K = K.to(self.model_.device)
         with torch.no_grad():
             rows = self.model_(K)
         output, name, runner_up, margin = self.targets_.explained(rows, target)
@@ -317,39 +304,44 @@ class Simplicial(BaseEstimator):
         said = (name, value, runner_up, margin, method, drawn)
         return Explanation(K.to("cpu"), parts, features, *said)
 
-    def summary(self) -> str:
-        """Return a description of the data, the network and its training."""
-        check_is_fitted(self, "model_")
-        return summary(self)
+    # In words, and in files ------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file: weights and JSON, no pickle."""
-        check_is_fitted(self, "model_")
-        save_estimator(self, path, asdict(learned_by(self)), self.model_.state_dict())
+    def _described(self) -> tuple[str, dict[str, str]]:
+        cliques = f"cliques of up to {self.max_dim + 1} vertices"
+        rings = f"rings of up to {self.max_ring} vertices"
+        lifts = {"cliques": cliques, "rings": rings, "cliques+rings": f"{cliques}, {rings}"}
+        lift = lifts.get(str(self.lift), self.lift)
+        lines = {"cells": f"{counts_in_words(self.counts_)} ({lift})", **self.features_.describe()}
+        return f"{type(self).__name__}, fitted to {self.n_graphs_} graphs", lines
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that :meth:`save` wrote; runs no code from the file.
+    def _network_in_words(self) -> tuple[str, str]:
+        return "SIN" if self.lift == "cliques" else "CIN", f", {self.readout} over cells"
 
-        A file that is damaged or of a newer version is refused. The model goes to the GPU if there
-        is one.
-        """
-        return load_estimator(path, cls)
+    def _after_training(self) -> dict[str, str]:
+        if self.kernel is False:
+            return {}
+        chosen = self.histories_ and self.n_validation_
+        how = ", by the loss on graphs held out" if chosen else ""
+        return {"SWL kernel": f"{self.share_:.0%} of the output{how}"}
 
-    @classmethod
-    def _restore(
-        cls, settings: object, learned: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
-        return restore(from_plain(cls, settings, "its settings"), learned, tensors)
+    def _use_of_held(self) -> str:
+        uses = {None: "to stop and to mix", True: "to choose its penalty", False: "to stop"}
+        return uses[self.kernel]
 
-    def __sklearn_tags__(self) -> Any:
-        """Return tags: the input is graphs, not a table."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
+    def _adopt(self) -> None:
+        """Check what was read from a file, and set what follows from it."""
+        if len(self.features_.columns) != self.max_dim + 1:
+            raise FileError(f"expected features of dimensions 0 to {self.max_dim}")
+        if not 0 <= self.share_ <= 1:
+            raise FileError(f"expected a share from 0 to 1, got {self.share_}")
+        self.n_features_in_ = self.features_.widths[0]
 
-
-def forward_on(data: ComplexDataset | OnDisk) -> Forward:
-    """Return the function that computes a network's outputs for some of the complexes."""
-    return lambda network, index: network(data.batch(index))
+    def _ensemble(self, members: Sequence[torch.nn.Module], tensors: dict[str, Tensor]) -> Ensemble:
+        """Return the model, of networks without weights."""
+        parts = {name[7:]: part for name, part in tensors.items() if name.startswith("kernel.")}
+        kernel, width = ColorSum(self.max_dim, parts) if parts else None, self.targets_.width
+        if (kernel is None) != (self.share_ == 0) or (kernel and kernel.bias.shape != (width,)):
+            raise FileError("expected the weights of a kernel if it has a share")
+        if kernel is not None and kernel.start.tolist() != self.features_.categories:
+            raise FileError("expected a kernel whose colors start with the kinds of vertices")
+        return Ensemble(members, kernel, self.share_)

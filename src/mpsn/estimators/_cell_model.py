@@ -4,83 +4,102 @@ import os
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any, Self, cast
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 from tqdm import tqdm
 
 from mpsn.complexes import ComplexDataset, neighborhood
 from mpsn.complexes.complex import Complex
-from mpsn.complexes.internal import to_parts
-from mpsn.errors import GraphError, MPSNError
-from mpsn.estimators._cell_files import learned_by, restore, sampling, summary
-from mpsn.estimators._ensemble import Ensemble
+from mpsn.errors import FileError, GraphError, MPSNError
 from mpsn.estimators._explain import Explanation, explain
-from mpsn.estimators._features import Encoding, Wanted
+from mpsn.estimators._features import Encoding
 from mpsn.estimators._given import Notes, read
 from mpsn.estimators._inputs import (
     as_complexes,
     check_many,
     encoded,
     lift_all,
-    lift_of,
     say,
     vertex_names,
 )
+from mpsn.estimators._lifted import Lifted, counts_in_words
 from mpsn.estimators._on_cells import Cell, cell_names, find_cell, known, targets_of_cells
 from mpsn.estimators._on_parts import OnParts, is_large, on_cells, with_all
 from mpsn.estimators._oriented import Signs, prepare_oriented
-from mpsn.estimators._progress import Resume, fit_key
-from mpsn.estimators._saving import load_estimator, save_estimator
-from mpsn.estimators._targets import Classes, Numbers, Targets, compare
-from mpsn.estimators._tasks import Weights
-from mpsn.estimators._threads import serially
-from mpsn.estimators._trainer import Trainer, check_settings, outputs
-from mpsn.lifting import AnyLift
+from mpsn.estimators._settings import with_settings
+from mpsn.estimators._targets import Numbers, Targets
+from mpsn.estimators._trained import Learned
 from mpsn.nn.models import CellNet
-from mpsn.training._config import from_plain
+from mpsn.training import TrainerSettings, pick_device
+from mpsn.training.internal import serially
 
 
-class CellModel(BaseEstimator):
-    """A trained network with an output for each cell of one dimension."""
+@dataclass(frozen=True)
+class LearnedOfCells(Learned):
+    """What a model of cells learns."""
 
-    model_: Ensemble
-    dim: int
-    max_dim: int
-    lift: AnyLift
-    max_ring: int
-    features: Wanted
-    oriented: bool
-    hidden: int
-    layers: int
-    members: int
-    dropout: float
-    batch_size: int
-    max_cells: int
-    verbose: bool
+    features: Encoding
+    signs: Signs
+    n_complexes: int
+    counts: tuple[int, ...]
+    n_known: int
 
-    class_weight: Weights = None
+
+@with_settings
+class CellModel(Lifted):
+    """A trained network with an output for each cell of one dimension.
+
+    Args:
+        dim: Dimension of the cells to predict: 0 for vertices, 1 for edges, 2 for triangles.
+        max_dim: Largest dimension of the cells that exchange messages.
+        oriented: Whether the features of edges and higher cells have a sign that depends on the
+            orientation, as flows do.
+        layers: Number of layers of the default network: how far away a cell sees others.
+        batch_size: Largest number of known cells per step; a complex is divided only if large.
+        max_cells: Largest number of cells of a complex that is trained on and predicted as a whole.
+            A training step takes 4 to 6 kB per cell at the default width and depth, up to 6 GB for
+            the default of a million. One larger complex stays in main memory. Training steps then
+            see the neighborhoods of at most 1024 known cells, with up to 32 co-faces of each cell,
+            drawn at random where there are more; predictions are exact, from whole neighborhoods.
+            A ``network`` of your own must not see further than ``layers`` steps then.
+    """
+
+    dim: int = 0
+    oriented: bool = False
+    epochs: int = 300
+    batch_size: int = 1 << 16
+    max_cells: int = 1 << 20
+    patience: int = 50
+
+    learned: ClassVar[type[Learned]] = LearnedOfCells
+    counted: ClassVar[tuple[str, ...]] = ("members", "max_dim", "layers", "hidden", "max_cells")
+    samples: ClassVar[str] = "known cells"
+    least_batch: ClassVar[int | None] = None
 
     @abstractmethod
     def _learn(self, y: NDArray[Any]) -> Targets:
         """Return what the targets are."""
 
     @abstractmethod
-    def _adopt(self, targets: Targets) -> None:
-        """Check the targets of a file, and set the attributes that depend on them."""
+    def _take(self, targets: Targets) -> None:
+        """Set what depends on the targets."""
+
+    @abstractmethod
+    def predict(self, K: object) -> Any:
+        """Return a prediction for each cell."""
 
     def fit(
         self,
         K: object,
         y: object,
         *,
+        split: Any = None,
         resume: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train on the cells whose targets are known; features of all cells are used.
@@ -94,51 +113,34 @@ class CellModel(BaseEstimator):
                 -1, NaN or None where a class is unknown, NaN where a number is. Or a mapping from
                 cells, as tuples of vertices, to targets: cells that are not in it are unknown. For
                 a list of complexes, a list of either.
+            split: Which known cells to hold out, by their positions among all that are known, as
+                :meth:`mpsn.training.Trainer.fit` takes it. Defaults to a fraction ``validation``.
             resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit
                 goes on from there if it was killed. Defaults to none.
         """
-        check_settings(self, "members", "max_dim", "layers", "hidden", "max_cells")
-        if not isinstance(self.dim, (int, np.integer)) or not 0 <= self.dim <= self.max_dim:
-            raise MPSNError(f"Expected 0 <= dim <= max_dim={self.max_dim}, got dim={self.dim!r}.")
-        trainer = Trainer(self)
+        self._check()
+        seed = self._seed()
         graphs, given = self._items(K), [y] if is_one(K) else list(cast("Iterable[object]", y))
         notes = Notes()
         data, self.features_, self.signs_ = serially(self._prepare, graphs, notes)
         say(notes)
-        found, there = self._known(graphs, data.union, given)
-        self.targets_ = _unshifted(self._learn(found)) if self._odd else self._learn(found)
-        self._adopt(self.targets_)
-        numbers = self.targets_.encode(found)
-        classes = numbers if isinstance(self.targets_, Classes) else None
+        values, inside = self._known(graphs, data.union, given)
+        self.targets_ = _unshifted(self._learn(values)) if self._odd else self._learn(values)
+        self._take(self.targets_)
         self.n_complexes_, self.counts_ = len(graphs), data.union.counts
-        self.n_known_ = len(found)
-        at = torch.from_numpy(np.flatnonzero(there))
-        if resume is not None:
-            settings = {**self.get_params(), "random_state": trainer.seed, "targets": self.targets_}
-            parts = [*to_parts(data.union.to("cpu")).values(), at, numbers]
-            trainer.resume = Resume(Path(resume), fit_key(settings, parts))
-        y_here, forward = numbers.to(trainer.device), on_cells(self, data, at, trainer.device)
-        trainer.parts = forward.parts
-        if self.verbose and isinstance(forward, OnParts):
-            tqdm.write(f"{sampling(self)}.", file=sys.stderr)
-        members = trainer.train(
-            self._network,
-            forward,
-            self.targets_.loss(self.class_weight, trainer.device),
-            y_here,
-            classes,
-            self.members,
-        )
-        self.model_ = Ensemble(member.network for member in members).eval().to(trainer.device)
-        self.histories_ = tuple(member.history for member in members)
-        self.n_validation_ = len(members[0].split.held)
-        self.interrupted_ = trainer.interrupted
-        self.scores_: dict[str, float] = {}
-        if self.n_validation_ > 1:
-            truth = torch.cat([numbers[m.split.held.cpu()] for m in members])
-            held = [outputs(self, m.network, forward, m.split.held) for m in members]
-            self.scores_, _ = compare(self.targets_, {"this model": torch.cat(held).cpu()}, truth)
+        self.n_known_ = len(values)
+        at = torch.from_numpy(np.flatnonzero(inside))
+        samples = on_cells(self, data, at, pick_device(self.device))
+        if self.verbose and isinstance(samples, OnParts):
+            tqdm.write(f"{self._sampling()}.", file=sys.stderr)
+        numbers = self.targets_.encode(values)
+        self._train_and_compare(samples, numbers, seed, split=split, resume=resume)
         return self
+
+    def _check(self) -> TrainerSettings:
+        if not isinstance(self.dim, (int, np.integer)) or not 0 <= self.dim <= self.max_dim:
+            raise MPSNError(f"Expected 0 <= dim <= max_dim={self.max_dim}, got dim={self.dim!r}.")
+        return super()._check()
 
     @property
     def _odd(self) -> bool:
@@ -147,7 +149,7 @@ class CellModel(BaseEstimator):
 
     def _items(self, K: object) -> list[object]:
         items = [K] if is_one(K) else list(cast("Iterable[object]", K))
-        return list(as_complexes(items, lift_of(self)))
+        return list(as_complexes(items, self._lift()))
 
     def _one(self, K: object) -> list[object]:
         if not is_one(K):
@@ -161,7 +163,7 @@ class CellModel(BaseEstimator):
         encoding: Encoding | None = None,
         signs: Signs | None = None,
     ) -> tuple[ComplexDataset[Any], Encoding, Signs]:
-        options: dict[str, Any] = {"wanted": self.features, "notes": notes, "lift": lift_of(self)}
+        options: dict[str, Any] = {"wanted": self.features, "notes": notes, "lift": self._lift()}
         if self.oriented:
             return prepare_oriented(graphs, self.max_dim, encoding, signs, **options)
         data, encoding = encoded(graphs, self.max_dim, encoding, **options)
@@ -171,7 +173,7 @@ class CellModel(BaseEstimator):
 
     def _lifted(self, graphs: Sequence[object]) -> Complex:
         """Return the union of complexes and lifted graphs, without features."""
-        return lift_all([read(graph, Notes()) for graph in graphs], lift_of(self))
+        return lift_all([read(graph, Notes()) for graph in graphs], self._lift())
 
     def _known(
         self, graphs: Sequence[object], union: Complex, given: Sequence[object]
@@ -203,12 +205,14 @@ class CellModel(BaseEstimator):
     def _names(self, graph: object, K: Any) -> list[Cell]:
         return cell_names(K.to("cpu"), self.dim, vertex_names(graph))
 
-    def _network(self) -> CellNet:
+    def _widths(self) -> tuple[int, ...]:
+        """Return the widths of the features of all dimensions."""
         widths = self.features_.widths
-        if self.oriented:
-            widths = (widths[0], *(len(scales) for scales in self.signs_))
+        return (widths[0], *map(len, self.signs_)) if self.oriented else widths
+
+    def _network(self) -> CellNet:
         return CellNet(
-            in_channels=widths,
+            in_channels=self._widths(),
             hidden=self.hidden,
             out_channels=self.targets_.width,
             layers=self.layers,
@@ -221,16 +225,14 @@ class CellModel(BaseEstimator):
         )
 
     def _outputs(self, K: object) -> list[NDArray[np.float32]]:
-        """Return the outputs of the network for the cells of each complex."""
+        """Return the outputs of the networks for the cells of each complex."""
         check_is_fitted(self, "model_")
-        notes, where = Notes(), self.model_.device
+        notes = Notes()
         data = self._prepare(self._items(K), notes, self.features_, self.signs_)[0]
         say(notes)
-        everything = torch.arange(data.union.count(self.dim))
-        forward = on_cells(self, data, everything, where)
-        size = self.batch_size if len(data) > 1 else max(1, len(everything))
-        found = outputs(self, self.model_, forward, everything.to(where), size).cpu().numpy()
-        return np.split(found, data.union.ptr(self.dim)[1:-1].tolist())[: len(data)]
+        every = torch.arange(data.union.count(self.dim))
+        outputs = self._mean_outputs(on_cells(self, data, every, self.model_.device)).cpu().numpy()
+        return np.split(outputs, data.union.ptr(self.dim)[1:-1].tolist())[: len(data)]
 
     def cells(self, K: object) -> list[Cell]:
         """Return the cells of a complex that :meth:`predict` predicts, as tuples of vertices."""
@@ -290,33 +292,34 @@ class CellModel(BaseEstimator):
         more = [[f"x[{k}].{j}" for j in range(len(s))] for k, s in enumerate(self.signs_, 1)]
         return [self.features_.names[0], *more]
 
-    def summary(self) -> str:
-        """Return a description of the data, the network and its training."""
-        check_is_fitted(self, "model_")
-        return summary(self)
+    def _sampling(self) -> str:
+        """Return why steps see parts of the complex that the model is fitted to, in words."""
+        cells = f"{sum(self.counts_):,} cells are more than max_cells, {self.max_cells:,}"
+        return f"{cells}: steps see sampled neighborhoods; predictions are exact"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file: weights and JSON, no pickle."""
-        check_is_fitted(self, "model_")
-        save_estimator(self, path, asdict(learned_by(self)), self.model_.state_dict())
+    def _described(self) -> tuple[str, dict[str, str]]:
+        many = f"{self.n_complexes_} complex{'es' * (self.n_complexes_ > 1)}"
+        known_cells = f"{self.n_known_:,} known cells of dimension {self.dim} of {many}"
+        lines = {"cells": counts_in_words(self.counts_), **self.features_.describe()}
+        return f"{type(self).__name__}, fitted to {known_cells}", lines
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that :meth:`save` wrote; runs no code from the file."""
-        return load_estimator(path, cls)
+    def _network_in_words(self) -> tuple[str, str]:
+        return "orientation equivariant network" if self.oriented else "CIN", ""
 
-    @classmethod
-    def _restore(
-        cls, settings: object, learned: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
-        return restore(from_plain(cls, settings, "its settings"), learned, tensors)
+    def _after_training(self) -> dict[str, str]:
+        large = self.n_complexes_ == 1 and sum(self.counts_) > self.max_cells
+        return {"sampled": self._sampling()} if large else {}
 
-    def __sklearn_tags__(self) -> Any:
-        """Return tags: the input is complexes, not a table."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
+    def _adopt(self) -> None:
+        """Check what was read from a file, and set what follows from it."""
+        right = len(self.features_.columns) == self.max_dim + 1
+        if not right or len(self.signs_) != self.max_dim * self.oriented:
+            raise FileError(f"expected features of dimensions 0 to {self.max_dim}")
+        if any(scale <= 0 for scales in self.signs_ for scale in scales):
+            raise FileError("expected scales of features above 0")
+        if not self.histories_:
+            raise FileError("expected the history of a network")
+        self._take(self.targets_)
 
     def _pairs(self, K: object, y: object) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the targets of known cells, and the predictions for them."""

@@ -1,6 +1,6 @@
 """Classify and regress the cells of complexes, some of which are known."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -10,13 +10,12 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from mpsn.errors import FileError
 from mpsn.estimators._cell_model import CellModel, is_one
-from mpsn.estimators._features import Wanted
+from mpsn.estimators._settings import with_settings
 from mpsn.estimators._targets import Classes, Numbers, Targets
 from mpsn.estimators._tasks import Weights, check_weights, weights_from_words
-from mpsn.lifting import AnyLift
-from mpsn.training._device import Precision
 
 
+@with_settings
 class CellClassifier(ClassifierMixin, CellModel):
     """Classify the cells of a complex: vertices, edges, triangles, ..., some of which are known.
 
@@ -26,33 +25,7 @@ class CellClassifier(ClassifierMixin, CellModel):
     held out. The same ``random_state`` gives the same model on the same CPU.
 
     Args:
-        dim: Dimension of the cells to classify: 0 for vertices, 1 for edges, 2 for triangles.
-        lift: How graphs become complexes; see :class:`SimplicialClassifier`. Complexes stay.
-        max_dim: Largest dimension of the cells that exchange messages.
-        max_ring: Largest number of vertices of a ring.
-        features: Which features to use; see :class:`SimplicialClassifier`. Those of a complex are
-            ``K.x``, per dimension.
-        oriented: Whether the features of edges and higher cells have a sign that depends on the
-            orientation, as flows do. The classes do not depend on it.
-        hidden: Width of the layers.
-        layers: Number of layers: how far away a cell sees others.
-        members: Number of networks, each with other cells held out; their outputs are averaged.
-        dropout: Dropout rate before the last dense layer.
-        epochs: Largest number of epochs.
-        batch_size: Largest number of known cells per step; a complex is divided only if large.
-        max_cells: Largest number of cells of a complex that is trained on and predicted as a whole.
-            A training step takes 4 to 6 kB per cell at the default width and depth, up to 6 GB for
-            the default of a million. One larger complex stays in main memory. Training steps then
-            see the neighborhoods of at most 1024 known cells, with up to 32 co-faces of each cell,
-            drawn at random where there are more; predictions are exact, from whole neighborhoods.
-        learning_rate: Initial learning rate of Adam.
-        patience: Number of epochs without a better validation loss after which training stops.
-        validation: Fraction of the known cells held out for that; with fewer than 20, none are.
         class_weight: Weights of the classes: ``"balanced"``, a dictionary, or None for none.
-        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        precision: Precision of the network; see :class:`SimplicialClassifier`.
-        random_state: Seed of all random numbers.
-        verbose: Whether to show a progress bar.
 
     Attributes:
         classes_: The classes, sorted.
@@ -70,41 +43,15 @@ class CellClassifier(ClassifierMixin, CellModel):
         ((34,), (34, 2))
     """
 
-    def __init__(
-        self,
-        *,
-        dim: int = 0,
-        lift: AnyLift = "cliques",
-        max_dim: int = 2,
-        max_ring: int = 6,
-        features: Wanted = "auto",
-        oriented: bool = False,
-        hidden: int = 32,
-        layers: int = 2,
-        members: int = 1,
-        dropout: float = 0.2,
-        epochs: int = 300,
-        batch_size: int = 1 << 16,
-        max_cells: int = 1 << 20,
-        learning_rate: float = 0.01,
-        patience: int = 50,
-        validation: float = 0.1,
-        class_weight: Weights = None,
-        device: str = "auto",
-        precision: Precision = "float32",
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: bool = False,
-    ) -> None:
-        given = locals()
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
+    class_weight: Weights = None
+    dropout: float = 0.2
 
     def _learn(self, y: NDArray[Any]) -> Targets:
         targets = Classes.learn(y)
         check_weights(self.class_weight, targets.classes)
         return targets
 
-    def _adopt(self, targets: Targets) -> None:
+    def _take(self, targets: Targets) -> None:
         if not isinstance(targets, Classes):
             raise FileError("expected classes")
         self.classes_ = np.array(targets.classes)
@@ -126,10 +73,10 @@ class CellClassifier(ClassifierMixin, CellModel):
         return float(accuracy_score(truth, found, sample_weight=sample_weight))
 
 
+@with_settings
 class CellRegressor(RegressorMixin, CellModel):
     """Predict numbers on the cells of a complex, some of which are known.
 
-    Arguments as for :class:`CellClassifier`, without ``class_weight``; ``dropout`` defaults to 0.
     Targets are a number for each cell, or a row of numbers. If ``oriented``, they have signs that
     depend on the orientation of the cells, as flows do, and so have predictions.
 
@@ -144,46 +91,17 @@ class CellRegressor(RegressorMixin, CellModel):
         True
     """
 
-    targets_: Numbers
-
-    def __init__(
-        self,
-        *,
-        dim: int = 0,
-        lift: AnyLift = "cliques",
-        max_dim: int = 2,
-        max_ring: int = 6,
-        features: Wanted = "auto",
-        oriented: bool = False,
-        hidden: int = 32,
-        layers: int = 2,
-        members: int = 1,
-        dropout: float = 0.0,
-        epochs: int = 300,
-        batch_size: int = 1 << 16,
-        max_cells: int = 1 << 20,
-        learning_rate: float = 0.01,
-        patience: int = 50,
-        validation: float = 0.1,
-        device: str = "auto",
-        precision: Precision = "float32",
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: bool = False,
-    ) -> None:
-        given = locals()
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
-
     def _learn(self, y: NDArray[Any]) -> Targets:
         return Numbers.learn(y, ())
 
-    def _adopt(self, targets: Targets) -> None:
+    def _take(self, targets: Targets) -> None:
         if not isinstance(targets, Numbers):
             raise FileError("expected numbers")
 
     def predict(self, K: object) -> Any:
         """Return a number, or a row of numbers, for each cell; a list for a list of complexes."""
-        found = [self.targets_.decode(rows) for rows in self._outputs(K)]
+        targets = cast("Numbers", self.targets_)
+        found = [targets.decode(rows) for rows in self._outputs(K)]
         return found[0] if is_one(K) else found
 
     def score(self, K: object, y: object, sample_weight: object = None) -> float:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes.complex import Complex
+from mpsn.errors import MPSNError
 from mpsn.estimators._kernel import ColorSum
 
 
@@ -27,6 +28,7 @@ class Ensemble(torch.nn.Module):
         super().__init__()
         self.members, self.share = torch.nn.ModuleList(members), share
         self.kernel = kernel if share > 0 else None
+        self.eval()
 
     @property
     def device(self) -> torch.device:
@@ -46,7 +48,17 @@ class Ensemble(torch.nn.Module):
     def mix(self, networks: Tensor | None, kernel: Tensor | None) -> Tensor:
         """Return the weighted mean of two outputs, one of which may be missing."""
         if networks is None or kernel is None or self.share in (0.0, 1.0):
-            found = kernel if networks is None or self.share == 1.0 else networks
-            assert found is not None
-            return found
+            alone = kernel if networks is None or self.share == 1.0 else networks
+            assert alone is not None
+            return alone
         return (1 - self.share) * networks + self.share * kernel
+
+
+def check_finite(outputs: Tensor) -> Tensor:
+    """Return outputs of a network, which must be numbers."""
+    if not bool(outputs.isfinite().all()):
+        raise MPSNError(
+            "Expected finite outputs of the network, got NaN or infinity; its weights or the "
+            "features are too large: scale the features, or use a smaller learning_rate."
+        )
+    return outputs

@@ -12,9 +12,8 @@ from mpsn.complexes import collate
 from mpsn.complexes.complex import Complex
 from mpsn.errors import MPSNError, visible
 from mpsn.estimators._draw_molecule import draw_molecule
-from mpsn.estimators._ensemble import Ensemble
+from mpsn.estimators._ensemble import Ensemble, check_finite
 from mpsn.estimators._targets import Units
-from mpsn.estimators._trainer import check_finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

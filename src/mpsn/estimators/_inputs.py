@@ -164,11 +164,6 @@ def targets_of(graphs: Sequence[object]) -> NDArray[Any]:
     return np.array(found).squeeze(1) if found and len(found[0]) == 1 else np.array(found)
 
 
-def lift_of(settings: Any) -> Lift:
-    """Return the lift of an estimator."""
-    return Lift.of(settings.lift, max_dim=max(settings.max_dim, 1), max_ring=settings.max_ring)
-
-
 def as_complexes(graphs: Iterable[object], lift: Lift) -> Iterable[object]:
     """Return complexes, where a lift takes other data than the edges of graphs."""
     if lift.takes_edges:

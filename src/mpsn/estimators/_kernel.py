@@ -1,8 +1,9 @@
 """The SWL kernel as a linear model: outputs that are sums over simplices, by their colors."""
 
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -10,12 +11,13 @@ import torch
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from mpsn.complexes.complex import Complex
 from mpsn.errors import FileError
-from mpsn.estimators._tasks import known
 from mpsn.nn.readout import global_pool
+from mpsn.training.internal import known
 from mpsn.wl import Palette, swl
 
 ROUNDS = 3
@@ -214,3 +216,27 @@ def blend(
     _, cost, share, held = best or (0.0, COSTS[0], 0.5 if networks else 1.0, y[:0])
     kernel.weight, kernel.bias = fit_weights(table, y, width, cost, class_weight)
     return Blend(kernel, share, held)
+
+
+class SerialBLAS:
+    """Limit BLAS to one thread inside the block.
+
+    The limit is that of the process: blocks may overlap in several threads, and the last one to
+    end restores what was before.
+    """
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    _users: ClassVar[int] = 0
+    _limits: ClassVar[Any] = None
+
+    def __enter__(self) -> None:
+        with SerialBLAS._lock:
+            if SerialBLAS._users == 0:
+                SerialBLAS._limits = threadpool_limits(1, user_api="blas")
+            SerialBLAS._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with SerialBLAS._lock:
+            SerialBLAS._users -= 1
+            if SerialBLAS._users == 0:
+                SerialBLAS._limits.restore_original_limits()

@@ -1,20 +1,15 @@
-"""Known and unknown targets of cells, and steps of training on some of them."""
+"""Known and unknown targets of cells, and cells by their names."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from mpsn.complexes import ComplexDataset
 from mpsn.complexes.complex import Complex
 from mpsn.errors import GraphError
-from mpsn.estimators._trainer import as_targets
-
-STEPS = 10  # in an epoch, if there are enough complexes
+from mpsn.estimators._targets import as_targets
 
 Cell = tuple[Hashable, ...]
 
@@ -89,42 +84,3 @@ def known(y: NDArray[Any], numbers: bool) -> NDArray[np.bool_]:
         )
     found: NDArray[np.bool_] = ~gaps.any(axis=1)
     return found
-
-
-class OnCells:
-    """Outputs of a network for some cells of a collection of complexes.
-
-    Args:
-        data: The complexes, with features.
-        dim: Dimension of the cells.
-        at: Positions of the cells in the union, (N,).
-        size: Largest number of cells per step; a complex is never divided.
-    """
-
-    def __init__(self, data: ComplexDataset[Any], dim: int, at: Tensor, size: int) -> None:
-        self.data, self.dim, self.at, self.size = data, dim, at, size
-        self.home = data.union.batch(dim)[at]  # (N,)
-
-    def __call__(self, network: torch.nn.Module, index: Tensor) -> Tensor:
-        """Return the outputs (B, C) for the cells of some positions (B,)."""
-        at, union = self.at[index], self.data.union
-        if len(self.data) == 1:
-            out: Tensor = network(union)[at]
-            return out
-        homes, rank = torch.unique(self.home[index], return_inverse=True)
-        K = self.data.batch(homes)
-        rows: Tensor = network(K)[at - union.ptr(self.dim)[homes][rank] + K.ptr(self.dim)[rank]]
-        return rows
-
-    def parts(self, used: Tensor, generator: torch.Generator) -> Sequence[Tensor]:
-        """Divide positions into steps: all those of some complexes, in random order."""
-        if len(self.data) == 1:
-            return [used]
-        home = self.home[used]
-        order = torch.randperm(len(self.data), generator=generator).to(used.device)
-        counts = torch.bincount(home, minlength=len(order))[order]
-        size = min(self.size, max(1, len(used) // STEPS))
-        step = torch.empty_like(order)
-        step[order] = (counts.cumsum(0) - counts) // size
-        many = torch.unique(step[home], return_counts=True)[1]
-        return torch.split(used[step[home].argsort(stable=True)], many.tolist())

@@ -9,12 +9,11 @@ from torch import Tensor
 
 from mpsn._files.io import open_zip
 from mpsn.complexes import Complex, ComplexDataset
-from mpsn.complexes.internal import to_parts
 from mpsn.errors import LeftOut
 from mpsn.estimators._features import Encoding
 from mpsn.estimators._given import Notes
-from mpsn.estimators._threads import serially
-from mpsn.training._processes import agree, check_same
+from mpsn.training import agree, check_same
+from mpsn.training.internal import serially
 
 SAMPLE = 10_000  # complexes in which features are found, if there are more
 
@@ -27,31 +26,29 @@ class OnDisk:
         at: Positions of those to use, (n,).
         model: How complexes are prepared.
         encoding: Of their features.
-        device: Where batches go.
     """
 
     def __init__(
-        self,
-        dataset: ComplexDataset[Any],
-        at: Tensor,
-        model: Any,
-        encoding: Encoding,
-        device: torch.device | str = "cpu",
+        self, dataset: ComplexDataset[Any], at: Tensor, model: Any, encoding: Encoding
     ) -> None:
         self.dataset, self.at, self.model, self.encoding = dataset, at, model, encoding
-        self.device = device
         self.counts = dataset.counts[at, : model.max_dim + 1]  # (n, dimensions)
 
-    def to(self, device: torch.device) -> "OnDisk":
-        """Return the same for another device; the file stays where it is."""
-        return OnDisk(self.dataset, self.at, self.model, self.encoding, device)
+    def __len__(self) -> int:
+        return len(self.at)
 
     def batch(self, index: Tensor) -> Complex:
         """Return the union of some complexes, with features."""
         K: Complex = self.dataset.batch(self.at[index.cpu()])
         x = self.model._prepare([_as_one(K)], self.encoding, notes=Notes())[0].union.x
-        out: Complex = K.bare().skeleton(self.model.max_dim).replace(x=x).to(self.device)
+        out: Complex = K.bare().skeleton(self.model.max_dim).replace(x=x)
         return out
+
+    def fingerprint(self) -> list[Tensor]:
+        """Return what differs when the complexes do: the checksums of those in the file."""
+        assert self.dataset.path is not None
+        with open_zip(self.dataset.path) as archive:
+            return [self.at, torch.tensor([member.CRC for member in archive.infolist()])]
 
 
 def prepared(
@@ -87,15 +84,6 @@ def prepared(
     found: tuple[ComplexDataset[Any], Encoding]
     found = serially(model._prepare, some, wanted=model.features, notes=notes)
     return found
-
-
-def contents(data: ComplexDataset[Any] | OnDisk) -> list[Tensor]:
-    """Return what differs when complexes do: all arrays, or the checksums of those in a file."""
-    if isinstance(data, ComplexDataset):
-        return list(to_parts(data.union.to("cpu")).values())
-    assert data.dataset.path is not None
-    with open_zip(data.dataset.path) as archive:
-        return [data.at, torch.tensor([member.CRC for member in archive.infolist()])]
 
 
 def _as_one(K: Complex) -> Complex:

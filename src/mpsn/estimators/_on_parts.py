@@ -3,16 +3,16 @@
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from mpsn.complexes import ComplexDataset, SubcomplexLoader
 from mpsn.complexes.complex import Complex
-from mpsn.complexes.internal import nearby
+from mpsn.complexes.internal import nearby, to_parts
 from mpsn.estimators._inputs import with_means
-from mpsn.estimators._on_cells import OnCells
+from mpsn.training.internal import Cells
 
 SEEDS = 1024  # known cells of a step, whose neighborhoods have some 100,000 cells
 BLOCK = 64  # times as many are predicted at a time: near each other, they share neighbors
@@ -32,15 +32,15 @@ def with_all(model: Any, K: Complex) -> Complex:
 
 def on_cells(
     model: Any, data: ComplexDataset[Any], at: Tensor, device: torch.device
-) -> "OnCells | OnParts":
+) -> "Cells | OnParts":
     """Return how networks of a model compute outputs for cells, by their numbers in the union."""
     if not is_large(model, data):
-        return OnCells(data.to(device), model.dim, at.to(device), model.batch_size)
+        return Cells(data, model.dim, device, at)
     return OnParts(
         data.union.to("cpu"),
         model.dim,
         at,
-        model.batch_size,
+        min(model.batch_size, SEEDS),
         hops=model.layers,
         lower=model.oriented,
         device=device,
@@ -49,7 +49,7 @@ def on_cells(
 
 
 class OnParts:
-    """Outputs of a network for some cells of a complex, computed on their neighborhoods.
+    """The cells of a complex as samples whose outputs are computed on their neighborhoods.
 
     Those of a step of training are sampled at hubs; all other outputs are exact.
 
@@ -57,12 +57,14 @@ class OnParts:
         K: The complex, in main memory.
         dim: Dimension of the cells.
         at: Their numbers, (N,).
-        size: Largest number of cells per step; at most 1024 are used.
+        size: Largest number of cells per step.
         hops: Number of layers of the network.
         lower: Whether it uses lower adjacencies.
         device: Where it computes.
         finish: Completes the features of a part.
     """
+
+    at_once: ClassVar[bool] = True  # blocks are chosen here
 
     def __init__(
         self,
@@ -76,31 +78,35 @@ class OnParts:
         device: torch.device,
         finish: Callable[[Complex], Complex],
     ) -> None:
-        self.K, self.dim, self.at, self.size = K, dim, at, min(size, SEEDS)
+        self.K, self.dim, self.at, self.size = K, dim, at, size
         self.hops, self.lower, self.device, self.finish = hops, lower, device, finish
         self.rank = nearby(K, dim)[at]  # (N,)
-        self._step: tuple[Tensor, Complex, Tensor] | None = None
+        self.sizes = torch.ones(len(at), dtype=torch.int64)
+        self._sampled: dict[int, tuple[Complex, Tensor]] = {}  # by the step that they are for
 
     def __call__(self, network: torch.nn.Module, index: Tensor) -> Tensor:
         """Return the outputs (B, C) for the cells of some positions (B,)."""
-        if self._step is not None and self._step[0] is index:
-            _, K, seeds = self._step
-            found: Tensor = network(K)[seeds]
-            return found
+        if id(index) in self._sampled:
+            K, seeds = self._sampled[id(index)]
+            return network(K)[seeds]  # type: ignore[no-any-return]
         index = index.cpu()
         order = self.rank[index].argsort(stable=True)
         batches = torch.split(index[order], BLOCK * self.size)
         rows = torch.cat([network(K)[seeds] for _, K, seeds in self._load(batches)])
         return rows[order.argsort().to(rows.device)]
 
-    def parts(self, used: Tensor, generator: torch.Generator) -> Iterator[Tensor]:
-        """Divide positions into steps, in random order; each is used at once."""
-        order = torch.randperm(len(used), generator=generator)
+    def steps(self, index: Tensor, size: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """Divide samples into steps, in random order; each is used before the next is asked for."""
+        order = torch.randperm(len(index), generator=generator)
         seed = int(torch.randint(1 << 40, (), generator=generator))
-        for step in self._load(torch.split(used.cpu()[order], self.size), seed):
-            self._step = step
-            yield step[0]
-        self._step = None
+        for step, K, seeds in self._load(torch.split(index[order], self.size), seed):
+            self._sampled[id(step)] = K, seeds
+            yield step
+            del self._sampled[id(step)]
+
+    def fingerprint(self) -> list[Tensor]:
+        """Return what differs when the samples do."""
+        return [*to_parts(self.K).values(), self.at]
 
     def _load(
         self, batches: tuple[Tensor, ...], seed: int | None = None
@@ -120,4 +126,4 @@ class OnParts:
         )
         for index, part in zip(batches, loader, strict=True):
             K = self.finish(part.complex.to(self.device, non_blocking=True))
-            yield index.to(self.device), K, part.seeds[self.dim].to(self.device)
+            yield index, K, part.seeds[self.dim].to(self.device)

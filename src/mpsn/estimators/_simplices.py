@@ -1,51 +1,47 @@
 """Predict which vertices form a simplex."""
 
-import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.complex import Complex
-from mpsn.complexes.internal import encode_labels, from_parts, to_parts
+from mpsn.complexes.internal import to_parts
 from mpsn.errors import ComplexError, FileError, MPSNError
 from mpsn.estimators._candidates import draw_missing, faces_of
 from mpsn.estimators._features import Encoding, Wanted
 from mpsn.estimators._given import Notes
 from mpsn.estimators._inputs import prepare, say
-from mpsn.estimators._saving import check_sizes, load_estimator, save_estimator
-from mpsn.estimators._threads import serially
-from mpsn.estimators._trainer import History, Trainer, check_settings, outputs
+from mpsn.estimators._settings import with_settings
+from mpsn.estimators._targets import Classes
+from mpsn.estimators._trained import Learned, Trained, held_of
 from mpsn.nn.models import SIN
-from mpsn.training._checkpoint import adopt_weights
-from mpsn.training._config import from_plain
-from mpsn.training._device import Precision
+from mpsn.training import pick_device
+from mpsn.training.internal import serially
 
 FOLDS = 5  # parts of the simplices, each of which is predicted from all others
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What a model file says beside settings, weights and complex."""
+class LearnedOfSimplices(Learned):
+    """What a model of simplices learns, beside its complex."""
 
     features: Encoding
-    history: History
-    validation: int
-    positives: int
-    open: int
+    n_positives: int
+    n_open: int
     auc: float | None
-    labels: Any
 
 
-class SimplexPredictor(ClassifierMixin, BaseEstimator):
+@with_settings
+class SimplexPredictor(ClassifierMixin, Trained):
     """Predict which vertices form a simplex: the closure of triangles, links between vertices, ...
 
     A network passes messages on the complex; the probability of a candidate follows from the
@@ -62,18 +58,11 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
     Args:
         dim: Dimension of the simplices to predict: 1 for edges, 2 for triangles.
         features: Which features to use; see :class:`SimplicialClassifier`.
-        hidden: Width of the layers.
-        layers: Number of layers.
-        dropout: Dropout rate before the last dense layer.
-        epochs: Largest number of epochs.
+        network: A network of your own, instead of the default one, with its methods ``features``
+            and ``readout``, such as :class:`mpsn.nn.models.CIN`; see
+            :class:`SimplicialClassifier`.
+        dropout: Dropout rate before the last dense layer of the default network.
         batch_size: Largest number of candidates per step.
-        learning_rate: Initial learning rate of Adam.
-        patience: Number of epochs without a better validation loss after which training stops.
-        validation: Fraction of the candidates held out for that; with fewer than 20, none are.
-        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        precision: Precision of the network; see :class:`SimplicialClassifier`.
-        random_state: Seed of all random numbers.
-        verbose: Whether to show a progress bar.
 
     Attributes:
         classes_: False and True.
@@ -88,30 +77,16 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         (2, 2)
     """
 
-    model_: torch.nn.Module
-    complex_: SimplicialComplex
+    dim: int = 2
+    features: Wanted = "auto"
+    dropout: float = 0.2
+    batch_size: int = 4096
+    patience: int = 20
 
-    def __init__(
-        self,
-        *,
-        dim: int = 2,
-        features: Wanted = "auto",
-        hidden: int = 32,
-        layers: int = 2,
-        dropout: float = 0.2,
-        epochs: int = 100,
-        batch_size: int = 4096,
-        learning_rate: float = 0.01,
-        patience: int = 20,
-        validation: float = 0.1,
-        device: str = "auto",
-        precision: Precision = "float32",
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: bool = False,
-    ) -> None:
-        given = locals()
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
+    learned: ClassVar[type[Learned]] = LearnedOfSimplices
+    counted: ClassVar[tuple[str, ...]] = ("members", "dim", "hidden", "layers")
+    samples: ClassVar[str] = "candidates"
+    least_batch: ClassVar[int | None] = None
 
     def fit(self, K: SimplicialComplex, y: None = None) -> Self:
         """Train on the simplices of a complex, and on others that it does not have.
@@ -122,45 +97,38 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
                 hypergraph: ``SimplicialComplex.from_xgi``.
             y: Ignored; there for scikit-learn.
         """
-        check_settings(self, "dim", "hidden", "layers")
-        trainer = Trainer(self)
+        self._check()
+        seed, device = self._seed(), pick_device(self.device)
         K = self._checked(K)
-        generator = torch.Generator().manual_seed(trainer.seed)
-        given = K.simplices(self.dim)
-        missing, self.n_open_ = draw_missing(K, self.dim, len(given), generator)
+        generator = torch.Generator().manual_seed(seed)
+        simplices = K.simplices(self.dim)
+        missing, self.n_open_ = draw_missing(K, self.dim, len(simplices), generator)
         if not len(missing):
             raise MPSNError(
                 f"Expected a complex in which some simplices of dimension {self.dim} are missing, "
                 f"got all of them."
             )
-        rows = torch.cat([missing, given])
+        rows = torch.cat([missing, simplices])
         truth = (torch.arange(len(rows)) >= len(missing)).long()
         fold = torch.randperm(len(rows), generator=generator) % FOLDS
         parts = [without(K, self.dim, fold[len(missing) :] == f) for f in range(FOLDS)]
         notes = Notes()
         data, self.features_ = serially(prepare, parts, self.dim, wanted=self.features, notes=notes)
         say(notes)
-        forward = OnCandidates(
-            [L.to(trainer.device) for L in data],
-            [at.to(trainer.device) for at in faces_of(K, rows)],
-            fold.to(trainer.device),
-            self.batch_size,
-        )
-        trainer.parts = forward.parts
-        y_here = truth.to(trainer.device)
-        (member,) = trainer.train(
-            self._network, forward, torch.nn.CrossEntropyLoss(), y_here, truth
-        )
-        self.model_, self.history_ = member.network, member.history
-        self.interrupted_, held = trainer.interrupted, member.split.held
-        self.classes_ = np.array([False, True])
-        self.n_positives_, self.n_validation_ = len(given), len(held)
+        samples = OnCandidates(list(data), faces_of(K, rows), fold, device)
+        self.targets_ = Classes((False, True), (len(missing), len(simplices)))
+        self.classes_ = np.array(self.targets_.classes)
+        how = self._plan(len(rows), seed)
+        trainer = self._train(samples, truth, how)
+        held, outputs = held_of(trainer.splits), self._held_out(trainer, samples, how)
+        self._compare({"this model": outputs}, truth, held)
+        self.n_positives_ = len(simplices)
         self.auc_: float | None = None
-        if len(held):
-            chances = outputs(self, self.model_, forward, held).softmax(dim=1)[:, 1]
-            self.auc_ = float(roc_auc_score(truth[held.cpu()].numpy(), chances.cpu().numpy()))
+        if self.n_validation_:
+            chances = torch.cat(outputs).softmax(dim=1)[:, 1]
+            self.auc_ = float(roc_auc_score(truth[torch.cat(held)].numpy(), chances.numpy()))
         whole, _ = serially(prepare, [K], self.dim, self.features_, notes=Notes())
-        self.complex_ = whole.union
+        self.complex_: Any = whole.union
         if K.vertex_labels is not None:
             self.complex_ = self.complex_.replace(vertex_labels=K.vertex_labels)
         return self
@@ -179,9 +147,18 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         host: SimplicialComplex = K.to("cpu")
         return host.skeleton(self.dim)
 
+    @property
+    def depth(self) -> int:
+        """Largest dimension of the cells that have weights in the default network."""
+        return self.dim
+
+    def _widths(self) -> tuple[int, ...]:
+        """Return the widths of the features of all dimensions."""
+        return self.features_.widths
+
     def _network(self) -> SIN:
         return SIN(
-            in_channels=self.features_.widths,
+            in_channels=self._widths(),
             hidden=self.hidden,
             out_channels=2,
             layers=self.layers,
@@ -204,12 +181,9 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "model_")
         K, rows = self.complex_, self._rows(candidates)
-        where = next(self.model_.parameters()).device
-        everything = torch.arange(len(rows), device=where)
-        faces = [at.to(where) for at in faces_of(K, rows)]
-        forward = OnCandidates([K.to(where)], faces, torch.zeros_like(everything), len(rows))
-        chances = outputs(self, self.model_, forward, everything, max(1, len(rows))).softmax(dim=1)
-        return np.asarray(chances.cpu().numpy())
+        fold = torch.zeros(len(rows), dtype=torch.int64)
+        samples = OnCandidates([K], faces_of(K, rows), fold, self.model_.device, at_once=True)
+        return np.asarray(self._mean_outputs(samples).softmax(dim=1).cpu().numpy())
 
     def predict(self, candidates: ArrayLike) -> NDArray[np.bool_]:
         """Return whether each of the candidates (n, dim + 1) forms a simplex."""
@@ -241,96 +215,85 @@ class SimplexPredictor(ClassifierMixin, BaseEstimator):
             raise ComplexError(f"Expected different vertices from 0 to {n - 1} in each candidate.")
         return found
 
-    def summary(self) -> str:
-        """Return a description of the data, the network and its training."""
-        check_is_fitted(self, "model_")
+    def _described(self) -> tuple[str, dict[str, str]]:
         missing = f"as many others, {self.n_open_:,} of them open"
-        lines = [
-            f"SimplexPredictor of dimension {self.dim} on {self.complex_.bare()}",
-            f"  candidates  {self.n_positives_:,} simplices, {missing}",
-            f"  network     SIN, {self.layers} layers of width {self.hidden}",
-            f"  training    {len(self.history_.train)} epochs, kept number "
-            f"{self.history_.best + 1}; {self.n_validation_} candidates held out",
-        ]
-        return "\n".join(lines + [f"  AUC on them {self.auc_ or 0:.3f}"] * (self.auc_ is not None))
+        lines = {"candidates": f"{self.n_positives_:,} simplices, {missing}"}
+        return f"SimplexPredictor of dimension {self.dim} on {self.complex_.bare()}", lines
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model and its complex to one file: arrays and JSON, no pickle."""
-        check_is_fitted(self, "model_")
-        labels = encode_labels(self.complex_.vertex_labels)
-        counts = self.n_validation_, self.n_positives_, self.n_open_
-        learned = Learned(self.features_, self.history_, *counts, self.auc_, labels)
-        tensors = {f"complex.{name}": part for name, part in to_parts(self.complex_).items()}
-        tensors |= {f"model.{name}": part for name, part in self.model_.state_dict().items()}
-        save_estimator(self, path, asdict(learned), tensors)
+    def _after_training(self) -> dict[str, str]:
+        return {} if self.auc_ is None else {"AUC on them": f"{self.auc_:.3f}"}
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that :meth:`save` wrote; runs no code from the file."""
-        return load_estimator(path, cls)
+    @property
+    def lives_on(self) -> SimplicialComplex:
+        """The complex that the model is for."""
+        return self.complex_  # type: ignore[no-any-return]
 
-    @classmethod
-    def _restore(
-        cls, settings: object, learned: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
-        out = from_plain(cls, settings, "its settings")
-        state = from_plain(Learned, learned, "its state")
-        check_settings(out, "dim", "hidden", "layers", "epochs", "batch_size", "patience")
-        parts, weights = (
-            {name[len(kind) :]: t for name, t in tensors.items() if name.startswith(kind)}
-            for kind in ("complex.", "model.")
-        )
-        check_sizes(weights, out.layers * (out.dim + 1), out.hidden)
-        try:
-            out.complex_ = from_parts(parts, {"labels": state.labels})
-        except (ValueError, LookupError, RuntimeError) as error:
-            raise FileError(f"expected a complex, got {error}") from error
-        widths = tuple(0 if x is None else x.shape[1] for x in out.complex_.x[: out.dim + 1])
-        if widths != state.features.widths[: len(widths)] or len(widths) != out.dim + 1:
-            raise FileError(f"expected features of widths {state.features.widths}, got {widths}")
-        out.features_, out.history_, out.auc_ = state.features, state.history, state.auc
-        out.n_positives_, out.n_open_ = state.positives, state.open
-        out.n_validation_, out.classes_ = state.validation, np.array([False, True])
-        with torch.device("meta"):
-            out.model_ = out._network()
-        adopt_weights(out.model_, weights)
-        return out
+    def _adopt(self) -> None:
+        """Check what was read from a file, and set what follows from it."""
+        if not isinstance(K := getattr(self, "complex_", None), SimplicialComplex):
+            raise FileError("expected a simplicial complex")
+        if not isinstance(self.targets_, Classes) or not self.histories_:
+            raise FileError("expected classes, and the history of a network")
+        widths = tuple(0 if x is None else x.shape[1] for x in K.x[: self.dim + 1])
+        if widths != self.features_.widths[: len(widths)] or len(widths) != self.dim + 1:
+            raise FileError(f"expected features of widths {self.features_.widths}, got {widths}")
+        self.classes_ = np.array(self.targets_.classes)
 
 
 class OnCandidates:
-    """Outputs of a network for candidates, each on the complex that it may be predicted from.
+    """Candidates as samples, each on the complex that it may be predicted from.
 
     Args:
         complexes: The complexes, with features.
         faces: Faces of all candidates by dimension, (N, many); -1 for those that are not there.
         fold: Which complex each candidate belongs to, (N,).
-        size: Largest number of candidates per step.
+        device: Where to compute.
+        at_once: Whether all outputs are computed at once. Defaults to False.
     """
 
     def __init__(
-        self, complexes: Sequence[Complex], faces: list[Tensor], fold: Tensor, size: int
+        self,
+        complexes: Sequence[Complex],
+        faces: list[Tensor],
+        fold: Tensor,
+        device: torch.device,
+        at_once: bool = False,
     ) -> None:
-        self.complexes, self.faces, self.fold, self.size = complexes, faces, fold, size
+        self.complexes = [K.to(device) for K in complexes]
+        self.faces = [rows.to(device) for rows in faces]
+        self.fold, self.device, self.at_once = fold, device, at_once
+        self.sizes = torch.ones(len(fold), dtype=torch.int64)
 
     def __call__(self, network: Any, index: Tensor) -> Tensor:
         """Return the outputs (B, 2) for the candidates of some positions (B,)."""
-        fold = self.fold[index]
-        out = torch.zeros(len(index), 2, device=index.device)
+        if not hasattr(network, "features") or not hasattr(network, "readout"):
+            raise MPSNError(
+                f"Expected a network with features and a readout, such as SIN or CIN, to predict "
+                f"simplices, got a {type(network).__name__}."
+            )
+        fold = self.fold[index.cpu()]
+        out = torch.zeros(len(index), 2, device=self.device)
         for f in torch.unique(fold).tolist():
-            here = fold == f
+            here = (fold == f).nonzero()[:, 0]
+            rows = index.cpu()[here].to(self.device)
             pooled = []
             for h, at in zip(network.features(self.complexes[f]), self.faces, strict=True):
                 padded = torch.cat([h, h.new_zeros(1, h.shape[1])])  # -1 is the row of zeros
-                pooled.append(padded[at[index[here]]].mean(dim=1))  # (b, F)
-            out[here] = network.readout.combine(pooled)
+                pooled.append(padded[at[rows]].mean(dim=1))  # (b, F)
+            out[here.to(self.device)] = network.readout.combine(pooled)
         return out
 
-    def parts(self, used: Tensor, generator: torch.Generator) -> Sequence[Tensor]:
-        """Divide positions into steps, each on one complex, in random order."""
-        used = used[torch.randperm(len(used), generator=generator).to(used.device)]
+    def steps(self, index: Tensor, size: int, generator: torch.Generator) -> Sequence[Tensor]:
+        """Divide samples into steps, each on one complex, in random order."""
+        index = index[torch.randperm(len(index), generator=generator)]
         folds = torch.randperm(len(self.complexes), generator=generator).tolist()
-        mine = [used[self.fold[used] == f] for f in folds]
-        return [part for some in mine for part in torch.split(some, self.size) if len(part)]
+        own = [index[self.fold[index] == f] for f in folds]
+        return [part for some in own for part in torch.split(some, size) if len(part)]
+
+    def fingerprint(self) -> list[Tensor]:
+        """Return what differs when the samples do."""
+        parts = [part for K in self.complexes for part in to_parts(K).values()]
+        return [*parts, *self.faces, self.fold]
 
 
 def without(K: SimplicialComplex, dim: int, hidden: Tensor) -> SimplicialComplex:

@@ -1,7 +1,7 @@
 """Classify and regress graphs by message passing on their clique complexes."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from mpsn.errors import FileError
 from mpsn.estimators._base import Simplicial
-from mpsn.estimators._features import Wanted
+from mpsn.estimators._settings import with_settings
 from mpsn.estimators._targets import Classes, Labels, Numbers, Targets
 from mpsn.estimators._tasks import (
     Weights,
@@ -20,10 +20,9 @@ from mpsn.estimators._tasks import (
     check_weights,
     weights_from_words,
 )
-from mpsn.lifting import AnyLift
-from mpsn.training._device import Precision
 
 
+@with_settings
 class SimplicialClassifier(ClassifierMixin, Simplicial):
     """Classify graphs by a simplicial isomorphism network on their clique complexes.
 
@@ -39,39 +38,7 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
     ``predict_proba``, of 1, are (graphs, tasks), and ``score`` is the mean accuracy of the tasks.
 
     Args:
-        lift: The cells: ``"cliques"``; ``"rings"``, chordless cycles as 2-cells;
-            ``"cliques+rings"``, with cliques of four and more vertices on top; ``"cubes"``; a
-            function that takes a graph, as a pair of ``edge_index`` and ``num_nodes``, to a complex
-            with the same vertices and at least the same edges; or another name or
-            :class:`mpsn.Lift`. Lifts of more than the edges of a graph are passed graphs, points,
-            ... as they are, and all features of their complexes are used.
-        max_dim: Largest dimension of a cell; 2 for triangles and rings.
-        max_ring: Largest number of vertices of a ring.
-        features: Which features to use. ``"auto"`` for all that vertices, edges and simplices have,
-            and degrees, directions and multiplicities; a dictionary for the same, with the kinds
-            of some attributes, ``"number"`` or ``"category"``; or only ``"x"``, ``"degree"``,
-            ``"constant"``, or the attributes in a list. Matrices are called ``"x"``,
-            ``"edge_attr"``, ``"x[2]"``, ..., and their columns ``"x.0"``, ``"x.1"``, ....
-        hidden: Width of the layers.
-        layers: Number of layers.
-        members: Number of networks, each with other graphs held out; their outputs are averaged.
-        kernel: Whether to use the SWL kernel alone (True), networks alone (False), or both (None).
-        readout: How the simplices of a graph are pooled, ``"sum"`` or ``"mean"``.
-        dropout: Dropout rate before the last dense layer.
-        epochs: Largest number of epochs.
-        batch_size: Largest number of graphs per step; smaller if an epoch would have less than ten
-            steps.
-        learning_rate: Initial learning rate of Adam.
-        patience: Number of epochs without a better validation loss after which training stops; the
-            first five do not count.
-        validation: Fraction of the graphs held out for that; with fewer than 20, none are.
         class_weight: Weights of the classes: ``"balanced"``, a dictionary, or None for none.
-        device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        precision: Precision of the network: ``"float32"``; ``"bf16"``, autocast to bfloat16 in
-            forward passes, in less memory on a GPU; or ``"tf32"``, matrix products of rounded
-            factors on a GPU. Weights, sums and explanations are always in single precision.
-        random_state: Seed of all random numbers.
-        verbose: Whether to show a progress bar.
 
     Attributes:
         classes_: The classes, sorted; of several tasks, a list of them.
@@ -89,35 +56,8 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         array(['thick'], dtype='<U5')
     """
 
-    class_weight: Weights
-
-    def __init__(
-        self,
-        *,
-        lift: AnyLift = "cliques",
-        max_dim: int = 2,
-        max_ring: int = 6,
-        features: Wanted = "auto",
-        hidden: int = 32,
-        layers: int = 2,
-        members: int = 2,
-        kernel: bool | None = None,
-        readout: Literal["sum", "mean"] = "sum",
-        dropout: float = 0.2,
-        epochs: int = 100,
-        batch_size: int = 64,
-        learning_rate: float = 0.01,
-        patience: int = 10,
-        validation: float = 0.1,
-        class_weight: Weights = None,
-        device: str = "auto",
-        precision: Precision = "float32",
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: bool = False,
-    ) -> None:
-        given = locals()
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
+    class_weight: Weights = None
+    dropout: float = 0.2
 
     def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:
         several = y.ndim == 2 and y.shape[1] > 1
@@ -130,11 +70,12 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         one = np.array(targets.classes)
         self.classes_: Any = one if targets.flat else [one] * targets.width
 
-    def _adopt(self, targets: Targets) -> None:
-        if isinstance(targets, Numbers):
+    def _adopt(self) -> None:
+        super()._adopt()
+        if isinstance(self.targets_, Numbers):
             raise FileError("expected classes")
-        self._set_classes(targets)
-        self.class_weight = weights_from_words(self.class_weight, targets.classes)
+        self._set_classes(self.targets_)
+        self.class_weight = weights_from_words(self.class_weight, self.targets_.classes)
 
     def predict_proba(self, graphs: Iterable[object]) -> NDArray[np.float32]:
         """Return probabilities (graphs, classes), in the order of ``classes_``.
@@ -162,11 +103,11 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         return float(np.nanmean(by_task(accuracy_score, truth, found, sample_weight)))
 
 
+@with_settings
 class SimplicialRegressor(RegressorMixin, Simplicial):
     """Predict numbers for graphs by a simplicial isomorphism network on their clique complexes.
 
-    Arguments as for :class:`SimplicialClassifier`, without ``class_weight``; ``dropout`` defaults
-    to 0. Targets are one number per graph, or a row of numbers, of which those that are not known
+    Targets are one number per graph, or a row of numbers, of which those that are not known
     are NaN; each target is standardized for training, and ``score`` is the mean of their R².
 
     Predictions stay within the range of the targets in the fit and a tenth more on either side. For
@@ -181,18 +122,18 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
         (3,)
     """
 
-    targets_: Numbers
-
     def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:
         return Numbers.learn(y, tasks)
 
-    def _adopt(self, targets: Targets) -> None:
-        if not isinstance(targets, Numbers):
+    def _adopt(self) -> None:
+        super()._adopt()
+        if not isinstance(self.targets_, Numbers):
             raise FileError("expected numbers")
 
     def predict(self, graphs: Iterable[object]) -> NDArray[np.float64]:
         """Return a number, or a row of numbers, for each graph."""
-        return self.targets_.decode(self._outputs(graphs))
+        targets = cast("Numbers", self.targets_)
+        return targets.decode(self._outputs(graphs))
 
     def score(
         self, graphs: Iterable[object], y: ArrayLike, sample_weight: ArrayLike | None = None

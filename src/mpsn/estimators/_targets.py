@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from mpsn.errors import FileError, MPSNError
 from mpsn.estimators._tasks import (
@@ -18,13 +19,11 @@ from mpsn.estimators._tasks import (
     by_task,
     check_names,
     class_weights,
-    known,
     listed,
     probability,
     task_names,
     task_number,
 )
-from mpsn.estimators._trainer import Loss, learn_classes
 
 LARGEST = 1e150  # mean and deviation of targets: squares, and predictions, do not overflow
 
@@ -47,6 +46,7 @@ class Classes:
     classes: tuple[bool | int | float | str, ...]
     sizes: tuple[int, ...]
     names: ClassVar[tuple[str, ...]] = ()
+    losses: ClassVar[tuple[str, ...]] = ("cross_entropy",)
     flat: ClassVar[bool] = True
     metric: ClassVar[str] = "accuracy"
     guess: ClassVar[str] = "majority class"
@@ -79,12 +79,6 @@ class Classes:
     def weigh(self, given: Weights) -> NDArray[Any] | None:
         """Return the weights of the classes, (classes,)."""
         return class_weights(given, self.classes, np.array(self.sizes))
-
-    def loss(self, given: Weights, device: torch.device) -> Loss:
-        """Return the loss to train with."""
-        weights = self.weigh(given)
-        each = None if weights is None else torch.tensor(weights, dtype=torch.float32).to(device)
-        return torch.nn.CrossEntropyLoss(each)
 
     def scores(self, outputs: Tensor, y: Tensor) -> NDArray[np.float64]:
         """Return the accuracy, (1,)."""
@@ -125,6 +119,7 @@ class Labels:
     known: tuple[int, ...]
     positive: tuple[int, ...]
     classes: ClassVar[tuple[int, ...]] = (0, 1)
+    losses: ClassVar[tuple[str, ...]] = ("binary_cross_entropy",)
     flat: ClassVar[bool] = False
     metric: ClassVar[str] = "accuracy"
     guess: ClassVar[str] = "majority class"
@@ -162,21 +157,6 @@ class Labels:
         known, positive = np.array(self.known), np.array(self.positive)
         return class_weights(given, self.classes, np.stack([known - positive, positive], axis=1))
 
-    def loss(self, given: Weights, device: torch.device) -> Loss:
-        """Return the loss to train with: the mean over labels that are known."""
-        weights = self.weigh(given)
-        two = np.ones((self.width, 2)) if weights is None else weights
-        zero, one = torch.tensor(two, dtype=torch.float32).to(device).unbind(dim=1)
-
-        def mean(outputs: Tensor, y: Tensor) -> Tensor:
-            each = binary_cross_entropy_with_logits(
-                outputs, y.clamp(min=0).float(), reduction="none"
-            )
-            share = known(y) * torch.where(y == 1, one, zero)  # (B, tasks)
-            return (each * share).sum() / share.sum().clamp(min=1e-6)
-
-        return mean
-
     def scores(self, outputs: Tensor, y: Tensor) -> NDArray[np.float64]:
         """Return the accuracy of each task, (tasks,); NaN where no label is known."""
         return by_task(accuracy_score, y, outputs > 0)
@@ -207,6 +187,7 @@ class Numbers:
     known: tuple[int, ...] = ()
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    losses: ClassVar[tuple[str, ...]] = ("mse", "mae", "huber")
     metric: ClassVar[str] = "R²"
     guess: ClassVar[str] = "mean"
 
@@ -276,16 +257,6 @@ class Numbers:
     def weigh(self, given: Weights) -> None:
         """Return no weights: there are no classes."""
 
-    def loss(self, given: Weights, device: torch.device) -> Loss:
-        """Return the loss to train with: the mean squared error of the numbers that are known."""
-
-        def mean(outputs: Tensor, y: Tensor) -> Tensor:
-            there = known(y)
-            error = torch.where(there, outputs - y, 0.0)
-            return error.square().sum() / there.sum().clamp(min=1)
-
-        return mean
-
     def scores(self, outputs: Tensor, y: Tensor) -> NDArray[np.float64]:
         """Return R² of each target, (targets,); NaN where less than two are known."""
         return by_task(r2_score, y, outputs)
@@ -341,3 +312,36 @@ def _labels(y: ArrayLike, width: int | None = None) -> NDArray[np.float64]:
             f"classes fit one model per task, for numbers use a regressor."
         )
     return as_table(y, width)
+
+
+def as_targets(y: Any) -> NDArray[Any]:
+    """Return targets as an array: one, or a row of equally many, for each graph, cell, ..."""
+    try:
+        rows = np.asarray(y.detach().cpu().to_dense() if isinstance(y, Tensor) else y)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise MPSNError(
+            f"Expected targets y, one or a row of equally many for each, got {error!s:.200}."
+        ) from error
+    if rows.ndim == 0:
+        raise MPSNError(f"Expected a list of targets y, got one {type(y).__name__}; list them.")
+    if rows.dtype.kind in "Sc" or any(isinstance(label, bytes) for label in rows.flat[:1]):
+        raise MPSNError(
+            f"Expected targets y as real numbers or text, got {rows.flat[0]!r:.40}; convert them."
+        )
+    return rows
+
+
+def learn_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the classes among targets, sorted, and the number of each target's class."""
+    try:
+        y = column_or_1d(as_targets(y))
+        with np.errstate(invalid="ignore"):  # NaN, which is refused next
+            check_classification_targets(y)
+    except (TypeError, ValueError) as error:
+        raise MPSNError(
+            f"Expected targets y that are classes, got {error!s:.200} For numbers, use a regressor."
+        ) from error
+    classes, numbers = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise MPSNError(f"Expected at least two classes in y, got only {classes[0]!r}.")
+    return classes, numbers.astype(np.int64)

@@ -10,16 +10,12 @@ from sklearn.metrics import r2_score
 from torch import Tensor
 
 from mpsn.errors import MPSNError, did_you_mean
-from mpsn.estimators._trainer import NUMBERS
+from mpsn.training.internal import known
 
+NUMBERS = (int, float, np.integer, np.floating)
 SHOWN = 8  # tasks that are described one by one
 
 Weights = str | Mapping[Any, float] | None
-
-
-def known(y: Tensor) -> Tensor:
-    """Return which targets are known, of numbers for training: neither NaN nor negative labels."""
-    return ~y.isnan() if y.is_floating_point() else y >= 0
 
 
 def by_task(

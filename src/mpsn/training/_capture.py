@@ -49,6 +49,7 @@ class captured(Generic[T]):  # noqa: N801  # used like a function
         self._graphs: dict[Hashable, tuple[torch.cuda.CUDAGraph, list[Tensor], Any]] = {}
         if self.enabled:
             self._pool = torch.cuda.graph_pool_handle()
+            self._stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
 
     def __call__(self, *arguments: Any) -> T:
         """Return what the function returns."""
@@ -65,13 +66,19 @@ class captured(Generic[T]):  # noqa: N801  # used like a function
                 buffer.copy_(value, non_blocking=True)
             graph.replay()
             return result  # type: ignore[no-any-return]
-        result = self.function(*arguments)
-        buffers = [value.clone() for value in tensors]
+        outside = stream = torch.cuda.current_stream(self.device)
+        if outside == torch.cuda.default_stream(self.device):  # on which nothing can be captured
+            stream = self._stream
+        stream.wait_stream(outside)
+        with torch.cuda.stream(stream):
+            result = self.function(*arguments)
+            buffers = [value.clone() for value in tensors]
+        outside.wait_stream(stream)
         rest = iter(buffers)
         static = [next(rest) if isinstance(v, Tensor) else v for v in arguments]
         graph = torch.cuda.CUDAGraph()
         try:
-            with keep_garbage(), torch.cuda.graph(graph, self._pool, torch.cuda.current_stream()):
+            with keep_garbage(), torch.cuda.graph(graph, self._pool, stream):
                 again = self.function(*static)
         except (RuntimeError, LayerError) as error:
             self.enabled = False
@@ -225,45 +232,3 @@ def masked_norm(norm: _BatchNorm, rows: dict[int, Tensor], x: Tensor) -> Tensor:
     if norm.weight is not None:
         out = out * norm.weight + norm.bias
     return torch.where(inside, out, 0).to(x.dtype)
-
-
-class Capture:
-    """Calls functions that read and write fixed tensors only; on a GPU, replays CUDA graphs.
-
-    The first call of a function with a key runs it, and captures it for the calls that follow. What
-    it returns is overwritten by the next call. On the CPU every call runs the function.
-    """
-
-    def __init__(self, device: torch.device, enabled: bool = True) -> None:
-        self.enabled = enabled and device.type == "cuda"
-        self._graphs: dict[Hashable, tuple[torch.cuda.CUDAGraph, Any]] = {}
-        if self.enabled:
-            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-            self._pool = torch.cuda.graph_pool_handle()
-
-    @contextmanager
-    def stream(self) -> Iterator[None]:
-        """Return a context for all calls, and for all that happens between them."""
-        if not self.enabled:
-            yield
-            return
-        outside = torch.cuda.current_stream(self._stream.device)
-        self._stream.wait_stream(outside)
-        try:
-            with torch.cuda.stream(self._stream):
-                yield
-        finally:
-            outside.wait_stream(self._stream)
-
-    def __call__(self, function: Callable[..., T], *key: Hashable) -> T:
-        """Return ``function(*key)``; there is one graph for each function and key."""
-        if (function, key) in self._graphs:
-            graph, result = self._graphs[function, key]
-            graph.replay()
-            return result  # type: ignore[no-any-return]
-        result = function(*key)
-        if self.enabled:
-            graph = torch.cuda.CUDAGraph()
-            with keep_garbage(), torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
-                self._graphs[function, key] = graph, function(*key)
-        return result

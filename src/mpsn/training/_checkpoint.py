@@ -1,6 +1,7 @@
 """Trained models as files: an ``.npz`` of weights with a JSON config, and nothing that runs."""
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from mpsn._files.io import atomic_write, read_json
 from mpsn._files.npz import read_arrays
 from mpsn.errors import UNREADABLE, FileError, MPSNError, TooLargeError
 
-FORMAT = 2
+FORMAT = 3
 MAX_BYTES = 1 << 30  # of the arrays in a model
 TYPES = {"bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"}
 
@@ -25,6 +26,24 @@ class ModelFile(NamedTuple):
     kind: str
     state: dict[str, Any]
     tensors: dict[str, Tensor]
+
+
+def without_nan(value: Any) -> Any:
+    """Replace numbers that JSON has no word for, in lists and dictionaries, by None."""
+    if isinstance(value, dict):
+        return {name: without_nan(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def with_nan(value: Any) -> Any:
+    """Replace None in lists and dictionaries by NaN."""
+    if isinstance(value, dict):
+        return {name: with_nan(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [with_nan(part) for part in value]
+    return math.nan if value is None else value
 
 
 def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:

@@ -2,14 +2,12 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from mpsn._rows.device import pick_device as checked_device
 from mpsn.errors import MPSNError
@@ -140,63 +138,3 @@ def one_thread(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-class OwnRandomness(TorchFunctionMode):
-    """Draw initial weights inside the block, and dropout of a network, from one's own generators.
-
-    Unlike :func:`seeded` it leaves torch's global generator alone, so that threads do not disturb
-    each other; steps captured as CUDA graphs cannot use it.
-
-    Example:
-        >>> from mpsn.training._device import OwnRandomness
-        >>> with OwnRandomness(0, torch.device("cpu")):
-        ...     one = torch.nn.Linear(2, 2)
-        >>> with OwnRandomness(0, torch.device("cpu")):
-        ...     bool((torch.nn.Linear(2, 2).weight == one.weight).all())
-        True
-    """
-
-    DRAWS = frozenset(
-        {torch.Tensor.uniform_, torch.Tensor.normal_}
-        | {getattr(torch.nn.init, f"{kind}uniform_") for kind in ("", "kaiming_", "xavier_")}
-        | {getattr(torch.nn.init, f"{kind}normal_") for kind in ("", "kaiming_", "xavier_")}
-    )
-
-    def __init__(self, seed: int, device: torch.device) -> None:
-        super().__init__()
-        kinds = {"cpu": torch.device("cpu"), device.type: device}
-        self.generators = {
-            kind: torch.Generator(where).manual_seed(seed) for kind, where in kinds.items()
-        }
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        """Call a function of torch; what draws random numbers gets a generator."""
-        kwargs = kwargs or {}
-        if func in self.DRAWS:
-            where = (args[0] if args else kwargs["tensor"]).device.type
-            kwargs["generator"] = self.generators[where]
-        return func(*args, **kwargs)
-
-    @contextmanager
-    def dropout(self, network: torch.nn.Module) -> Iterator[None]:
-        """Let a network's dropout layers draw from these generators inside the block."""
-        layers = [part for part in network.modules() if isinstance(part, torch.nn.Dropout)]
-
-        def drop(layer: torch.nn.Dropout, x: Tensor) -> Tensor:
-            if not layer.training or layer.p == 0:
-                return x
-            kept = torch.empty_like(x).bernoulli_(
-                1 - layer.p, generator=self.generators[x.device.type]
-            )
-            return x * kept / max(1 - layer.p, 1e-9)
-
-        for layer in layers:
-            layer.forward = partial(drop, layer)  # type: ignore[method-assign]
-        try:
-            yield
-        finally:
-            for layer in layers:
-                del layer.forward

@@ -90,6 +90,7 @@ def joined() -> Iterator[None]:
     """Let the processes that a launcher started train together inside the block.
 
     Gloo connects CPUs, and NCCL GPUs, unless processes share one. Only the first process prints.
+    Inside such a block another one does nothing.
     An error that several processes raise is raised in one of them, if it can be; the others exit.
     Launchers end all processes when one is gone (SIGTERM): that is such an error, too.
     """
@@ -100,6 +101,10 @@ def joined() -> Iterator[None]:
         return
     from torch import distributed as dist
     from torch.distributed.rendezvous import rendezvous
+
+    if dist.is_initialized():
+        yield
+        return
 
     if address := _address(os.environ):
         job = int(re.sub(r"\D", "", os.environ.get("SLURM_JOB_ID", "")) or 0)

@@ -18,13 +18,14 @@ def known(y: Tensor) -> Tensor:
     return ~y.isnan() if y.is_floating_point() else y >= 0
 
 
-def loss_of(loss: str | Loss, class_weight: Sequence[float] | Tensor | None = None) -> Loss:
-    """Return a loss by its name: the mean over the targets that are known; functions pass.
+def loss_of(loss: str | Loss, class_weight: Sequence[float] | Tensor | None = None) -> "MeanLoss":
+    """Return a loss by its name, or of a function: the mean over the targets that are known.
 
     Args:
         loss: ``"cross_entropy"`` of classes (B,), of which -1 is unknown;
-            ``"binary_cross_entropy"`` of tasks (B, T) of 0 and 1, where -1 or NaN is unknown; or
-            ``"mse"``, ``"mae"`` or ``"huber"`` of numbers (B,) or (B, T), where NaN is unknown.
+            ``"binary_cross_entropy"`` of tasks (B, T) of 0 and 1, where -1 or NaN is unknown;
+            ``"mse"``, ``"mae"`` or ``"huber"`` of numbers (B,) or (B, T), where NaN is unknown; or
+            a function from outputs and targets to losses, all of which count.
         class_weight: Weights of the classes, (C,), or of 0 and 1 in each task, (T, 2).
 
     Example:
@@ -33,28 +34,63 @@ def loss_of(loss: str | Loss, class_weight: Sequence[float] | Tensor | None = No
         tensor(2.)
     """
     if not isinstance(loss, str):
-        return lambda outputs, y: loss(outputs, y).mean()
+        return MeanLoss(loss)
     if loss not in LOSSES:
         raise MPSNError(
             f"Expected a loss among {', '.join(LOSSES)}, or a function, got {loss!r:.40}."
             f"{did_you_mean(loss, LOSSES)}"
         )
-    each, weights = LOSSES[loss], None
-    if class_weight is not None:
-        weights = torch.as_tensor(np.asarray(class_weight), dtype=torch.float32)
+    return NamedLoss(loss, class_weight)
 
-    def mean(outputs: Tensor, y: Tensor) -> Tensor:
-        shaped = y if loss == "cross_entropy" else y.reshape(len(y), -1)
-        share = known(shaped).to(outputs.dtype)
-        target = torch.where(known(shaped), shaped, 0)
-        if weights is not None and loss == "cross_entropy":
-            share = share * weights.to(outputs.device)[target]
-        elif weights is not None:
-            zero, one = weights.to(outputs.device).unbind(dim=-1)
-            share = share * torch.where(target == 1, one, zero)
-        return (each(outputs, target) * share).sum() / share.sum().clamp(min=1e-6)
 
-    return mean
+class MeanLoss:
+    """The mean of the losses that a function returns for outputs and targets."""
+
+    def __init__(self, each: Loss) -> None:
+        self.each = each
+
+    def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
+        """Return the mean for outputs (B, C) and targets, (B,) or (B, T)."""
+        return self.each(outputs, y).mean()
+
+    def weight(self, y: Tensor) -> Tensor | float:
+        """Return what the mean for targets weighs in that of more of them."""
+        return float(len(y))
+
+
+class NamedLoss(MeanLoss):
+    """The mean of losses over the targets that are known, by the weights of their classes."""
+
+    def __init__(self, name: str, class_weight: Sequence[float] | Tensor | None) -> None:
+        super().__init__(LOSSES[name])
+        self.flat, self.weights = name == "cross_entropy", None
+        if class_weight is not None:
+            self.weights = torch.tensor(np.array(class_weight), dtype=torch.float32)
+
+    def _table(self, y: Tensor) -> Tensor:
+        """Return classes (B,), or targets of several tasks or one, (B, T)."""
+        return y if self.flat else y[:, None] if y.dim() == 1 else y.flatten(1)
+
+    def _shares(self, y: Tensor) -> Tensor:
+        """Return the weight of each target, 0 of those that are unknown."""
+        shares = known(y).float()
+        if self.weights is not None and self.flat:
+            shares = shares * self.weights.to(y.device)[torch.where(known(y), y, 0)]
+        elif self.weights is not None:
+            zero, one = self.weights.to(y.device).unbind(dim=-1)
+            shares = shares * torch.where(y == 1, one, zero)
+        return shares
+
+    def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
+        """Return the mean for outputs (B, C) and targets, (B,) or (B, T)."""
+        y = self._table(y)
+        shares = self._shares(y).to(outputs.dtype)
+        losses = self.each(outputs, torch.where(known(y), y, 0))
+        return (losses * shares).sum() / shares.sum().clamp(min=1e-6)
+
+    def weight(self, y: Tensor) -> Tensor | float:
+        """Return what the mean for targets weighs in that of more of them."""
+        return self._shares(self._table(y)).sum()
 
 
 def _binary(outputs: Tensor, y: Tensor) -> Tensor:

@@ -103,10 +103,10 @@ def balance(cells: Tensor, parts: int) -> Tensor:
 
 def mean_buffers(module: torch.nn.Module) -> None:
     """Give running statistics, which norms of each process keep on their own, their means."""
-    buffers = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+    buffers = list(module.buffers())
     if world_size() == 1 or not buffers:
         return
-    flat = all_sum(torch.cat([buffer.reshape(-1) for buffer in buffers])) / world_size()
-    means = torch.split(flat, [buffer.numel() for buffer in buffers])
+    rows = torch.cat([buffer.reshape(-1).double() for buffer in buffers])
+    means = torch.split(all_sum(rows) / world_size(), [buffer.numel() for buffer in buffers])
     for buffer, mean in zip(buffers, means, strict=True):
         buffer.copy_(mean.view_as(buffer))

@@ -1,7 +1,6 @@
 """Checkpoints of training: what a run that was killed goes on from."""
 
 import hashlib
-import math
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +10,14 @@ import torch
 from torch import Tensor
 
 from mpsn.errors import FileError
-from mpsn.training._checkpoint import ModelFile, damaged, read_model, write_model
+from mpsn.training._checkpoint import (
+    ModelFile,
+    damaged,
+    read_model,
+    with_nan,
+    without_nan,
+    write_model,
+)
 from mpsn.training._processes import agree, rank
 from mpsn.training._run import Run
 
@@ -54,10 +60,7 @@ class Checkpoints:
             for name, value in values.items()
             if isinstance(value, Tensor)
         }
-        curves = {
-            name: [value if math.isfinite(value) else None for value in curve]
-            for name, curve in run.curves.items()
-        }
+        curves = without_nan(run.curves)
         state = {"key": self.key, "curves": curves, "best": run.best, "done": run.done}
         self._last[run.number] = ModelFile(KIND, state, tensors)
         if run.done or time.monotonic() - self._saved >= SECONDS:
@@ -89,7 +92,7 @@ class Checkpoints:
             moments = {i: parts[f"optimizer{i}"] for i in numbers if f"optimizer{i}" in parts}
             run.optimizer.load_state_dict({"state": moments, "param_groups": groups})
             run.curves = {
-                name: [math.nan if value is None else float(value) for value in curve]
+                name: [float(value) for value in with_nan(curve)]
                 for name, curve in model.state["curves"].items()
             }
             run.epoch, run.best = len(run.curves["loss"]), int(model.state["best"])

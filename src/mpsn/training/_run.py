@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from mpsn.errors import FileError, MPSNError
 from mpsn.training._capture import Lane, can_capture, captured
 from mpsn.training._device import computing, exact, products
-from mpsn.training._losses import Loss
+from mpsn.training._losses import MeanLoss
 from mpsn.training._processes import (
     agree,
     all_sum,
@@ -27,13 +27,12 @@ from mpsn.training._processes import (
     rank,
     world_size,
 )
-from mpsn.training._samples import Samples, Wholes
+from mpsn.training._samples import Samples, Wholes, parts_of
 from mpsn.training._schedules import factor
 from mpsn.training._settings import TrainerSettings
 from mpsn.training._splits import Split
 
 SHAPES = 4  # different shapes of batches to capture; fewer waste padding, more take time
-HELD = 4  # times the batch size, of samples to evaluate at a time
 OBSERVED = 16  # batches by which norms of averaged weights see their statistics
 
 Batch = tuple[Tensor, tuple[int, ...] | None]  # positions, and the shape that they are padded to
@@ -92,7 +91,7 @@ class Run:
         y: Tensor,
         parts: Split,
         settings: TrainerSettings,
-        loss: Loss,
+        loss: MeanLoss,
         device: torch.device,
     ) -> None:
         self.number, self.seed = number, seed
@@ -178,7 +177,7 @@ class Run:
     def begin(self) -> Iterator[Batch]:
         """Begin an epoch; return its steps."""
         settings = self.settings
-        losses = self.curves.get("val_loss", [])
+        losses = self.curves.get("val_loss", self.curves.get("loss", []))
         rate = settings.lr * factor(
             settings.schedule,
             self.epoch,
@@ -208,13 +207,15 @@ class Run:
 
     def _take(self, index: Tensor, shape: tuple[int, ...] | None) -> tuple[Tensor, Tensor]:
         """Take a step; return the positions that this process computes, and outputs for them."""
-        share, part = 1.0, index
+        part = index
         if world_size() > 1:
             part = index[balance(self.samples.sizes[index], world_size()) == rank()]
-            share = world_size() * len(part) / len(index)
         outputs = self._compute(self.module, part, shape)
         y = self.y[part.to(self.device)]
-        value = self.loss(outputs, y) * share if len(part) else outputs.sum() * 0
+        value = self.loss(outputs, y) if len(part) else outputs.sum() * 0
+        if world_size() > 1:  # the mean of the gradients is that of the batch
+            weight = torch.as_tensor(self.loss.weight(self.y[index.to(self.device)]))
+            value = value * world_size() * self.loss.weight(y) / weight.clamp(min=1e-6)
         self.optimizer.zero_grad()
         with lost_process_named():
             torch.autograd.backward(value)
@@ -259,7 +260,7 @@ class Run:
             own = (balance(self.samples.sizes[index], world_size()) == rank()).nonzero()[:, 0]
             part = index[own]
         order = part if not self.capturing else part[self.samples.sizes[part].argsort()]
-        chunks = torch.split(order, HELD * self.settings.batch_size)
+        chunks = parts_of(self.samples, order, self.settings.batch_size)
         found = [self._predict(*batch).clone() for batch in self._batches(chunks)]
         rows = torch.cat(found) if found else self.y.new_zeros(0)
         if self.capturing:  # back in the order of the index

@@ -7,14 +7,21 @@ import torch
 from torch import Tensor
 
 from mpsn.complexes import Complex, ComplexDataset
+from mpsn.complexes.internal import to_parts
 from mpsn.errors import MPSNError
 from mpsn.training._capture import forward_padded
+from mpsn.training._device import computing, exact
+from mpsn.training._settings import TrainerSettings
 
 LEAST_STEPS = 10  # in an epoch over the cells of several complexes
+HELD = 4  # times the batch size, of samples to evaluate at a time
 
 
 class Samples(Protocol):
-    """Samples that have a target each, by their positions 0, 1, ..."""
+    """Samples that have a target each, by their positions 0, 1, ...
+
+    With an attribute ``at_once``, all outputs are computed at once, however many there are.
+    """
 
     sizes: Tensor
     """The number of cells that it takes to compute each sample, (N,) int64 on the CPU."""
@@ -95,11 +102,12 @@ class Cells:
         self.home = union.batch(dim).cpu()[every]  # (N,)
         self._start, self._home = union.ptr(dim), self.home.to(device)
         self.sizes = torch.ones(len(every), dtype=torch.int64)
+        self.at_once = len(self.data) == 1
 
     def __call__(self, network: torch.nn.Module, index: Tensor) -> Tensor:
         """Return the outputs (B, C) for samples (B,)."""
         index = index.to(self.cells.device)
-        if len(self.data) == 1:
+        if self.at_once:
             return network(self.data.union)[self.cells[index]]  # type: ignore[no-any-return]
         homes, rank = torch.unique(self._home[index], return_inverse=True)
         K = self.data.batch(homes)
@@ -108,7 +116,7 @@ class Cells:
 
     def steps(self, index: Tensor, size: int, generator: torch.Generator) -> Sequence[Tensor]:
         """Divide samples into steps: all those of some complexes, in random order."""
-        if len(self.data) == 1:
+        if self.at_once:
             return [index]
         home = self.home[index]
         order = torch.randperm(len(self.data), generator=generator)
@@ -118,6 +126,32 @@ class Cells:
         step[order] = (counts.cumsum(0) - counts) // size
         lengths = torch.unique(step[home], return_counts=True)[1]
         return torch.split(index[step[home].argsort(stable=True)], lengths.tolist())
+
+    def fingerprint(self) -> list[Tensor]:
+        """Return what differs when the samples do."""
+        return [*to_parts(self.data.union.to("cpu")).values(), self.cells.cpu()]
+
+
+@torch.no_grad()
+def outputs_of(
+    network: torch.nn.Module,
+    samples: Samples,
+    index: Tensor,
+    settings: TrainerSettings,
+    device: torch.device,
+) -> Tensor:
+    """Return the outputs (n, C) of a network for samples (n,), without dropout and gradients."""
+    network.eval()
+    parts = parts_of(samples, index, settings.batch_size)
+    with computing(settings.precision, device):
+        return torch.cat([exact(samples(network, part)) for part in parts])
+
+
+def parts_of(samples: Samples, index: Tensor, size: int) -> Sequence[Tensor]:
+    """Divide positions of samples into parts to evaluate, in their order."""
+    if getattr(samples, "at_once", False):
+        return [index]
+    return torch.split(index, min(HELD * size, max(1, len(index))))
 
 
 def samples_of(data: Any, cells: int | None, device: torch.device) -> Samples:

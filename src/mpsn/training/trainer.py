@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,14 +18,22 @@ from tqdm import tqdm
 from mpsn.complexes import Complex, ComplexDataset
 from mpsn.complexes.internal import to_parts
 from mpsn.errors import FileError, MPSNError, TrainingInterrupted
-from mpsn.training._checkpoint import ModelFile, damaged, read_model, write_model
-from mpsn.training._device import computing, exact, pick_device, seeded
-from mpsn.training._launch import LostProcess, find_place, joined
+from mpsn.training._checkpoint import (
+    ModelFile,
+    damaged,
+    read_model,
+    with_nan,
+    without_nan,
+    write_model,
+)
+from mpsn.training._config import from_plain
+from mpsn.training._device import pick_device, seeded
+from mpsn.training._launch import LostProcess, joined
 from mpsn.training._losses import METRICS, loss_of
 from mpsn.training._processes import check_same, rank, world_size
 from mpsn.training._resume import Checkpoints, key_of
 from mpsn.training._run import History, Interrupted, Run, train
-from mpsn.training._samples import Samples, samples_of
+from mpsn.training._samples import Samples, Wholes, outputs_of, samples_of
 from mpsn.training._settings import TrainerSettings
 from mpsn.training._splits import Split, splits_of
 from mpsn.training._threads import serial_worker
@@ -58,8 +66,9 @@ class Trainer:
         lr: Largest learning rate. Defaults to 0.001.
         weight_decay: Decay of the weights. Defaults to 0.
         schedule: ``"constant"``; ``"cosine"``, down to 0 after the last epoch; ``"plateau"``,
-            halved when the loss in validation has not fallen for a third of ``patience``; or a
-            function from the epoch 0, 1, ... to a factor, such as :class:`StepDecay`.
+            halved when the loss in validation, or else in training, has not fallen for a third of
+            ``patience``; or a function from the epoch 0, 1, ... to a factor, such as
+            :class:`StepDecay`.
         warmup: Number of epochs in which the learning rate rises. Defaults to 0.
         average: Decay, per step, of a moving average of the weights, which is what is evaluated and
             kept; batch norms see their statistics anew before. Defaults to 0, for none.
@@ -147,15 +156,14 @@ class Trainer:
             resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit
                 goes on from there if it was killed. Defaults to none.
         """
-        alone = world_size() > 1 or find_place(os.environ).size == 1
-        with nullcontext() if alone else joined():
+        with joined():
             return self._fit(data, y, split, resume)
 
     def _fit(self, data: Any, y: Any, split: Any, resume: Any) -> Self:
         how = self.how
         device = pick_device(how.device)
         samples = samples_of(data, how.cells, device)
-        if world_size() > 1 and how.cells is not None:
+        if world_size() > 1 and not isinstance(samples, Wholes):
             raise MPSNError(
                 f"Expected one process to train on cells, got {world_size()}; only networks of "
                 f"whole complexes are trained by several."
@@ -188,6 +196,7 @@ class Trainer:
         self._train(runs, checkpoints, device)
         self.networks = [run.network for run in runs]
         self.histories = [run.history for run in runs]
+        self.splits = [run.parts for run in runs]
         return self
 
     def _build(self, one: Network, seed: int, device: torch.device) -> torch.nn.Module:
@@ -297,13 +306,9 @@ class Trainer:
         device = next(self.networks[0].parameters()).device
         samples: Samples = samples_of(data, self.how.cells, device)
         every = torch.arange(len(samples.sizes)) if index is None else torch.as_tensor(index)
-        chunks = torch.split(every, 4 * self.how.batch_size) or (every,)
-        rows = []
-        with torch.no_grad(), computing(self.how.precision, device):
-            for network in self.networks:
-                network.eval()
-                rows.append(torch.cat([exact(samples(network, part)) for part in chunks]))
-        return torch.stack(rows)
+        return torch.stack(
+            [outputs_of(network, samples, every, self.how, device) for network in self.networks]
+        )
 
     def predict(self, data: Any, index: Any = None) -> Tensor:
         """Return the mean of the networks' outputs for some samples, by default all, (n, C)."""
@@ -326,15 +331,7 @@ class Trainer:
             for i, network in enumerate(self.networks)
             for name, tensor in network.state_dict().items()
         }
-        histories = [
-            {
-                "train": list(history.train),
-                "valid": _plain(history.valid),
-                "best": history.best,
-                "curves": {name: _plain(curve) for name, curve in history.curves.items()},
-            }
-            for history in self.histories
-        ]
+        histories = [without_nan(asdict(history)) for history in self.histories]
         write_model(path, ModelFile(KIND, {"histories": histories}, tensors))
 
     def load(self, path: str | os.PathLike[str]) -> Self:
@@ -345,13 +342,7 @@ class Trainer:
             if kind != KIND:
                 raise FileError(f"it holds a {kind}")
             histories = [
-                History(
-                    tuple(map(float, one["train"])),
-                    _numbers(one["valid"]),
-                    int(one["best"]),
-                    {str(name): _numbers(curve) for name, curve in one["curves"].items()},
-                )
-                for one in state["histories"]
+                from_plain(History, with_nan(one), "a history") for one in state["histories"]
             ]
             given = self._given * (1 if len(self._given) > 1 else len(histories))
             networks = [
@@ -399,11 +390,3 @@ def contents(data: Any) -> list[Tensor]:
     if isinstance(data, Complex):
         return list(to_parts(data.to("cpu")).values())
     return list(data.fingerprint()) if hasattr(data, "fingerprint") else []
-
-
-def _plain(curve: Sequence[float]) -> list[float | None]:
-    return [value if np.isfinite(value) else None for value in curve]
-
-
-def _numbers(curve: Sequence[float | None]) -> tuple[float, ...]:
-    return tuple(np.nan if value is None else float(value) for value in curve)
