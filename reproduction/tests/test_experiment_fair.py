@@ -104,8 +104,8 @@ def test_settings_are_selected_fold_by_fold_in_validation():
     assert found[NAME, "sin"].folds == pytest.approx([60, 50])
     lines = table([one, two, later, gin])
     assert lines.rows == [
-        [NAME, "SIN", "55.0 ± 5.0", "", "1"],
-        [NAME, "GIN", "55.0 ± 5.0", "71.2 ± 3.9", "1"],
+        [NAME, "SIN", "55.0 ± 7.1", "", "1"],
+        [NAME, "GIN", "55.0 ± 7.1", "71.2 ± 3.9", "1"],
         [NAME, "structure-agnostic", "", "70.8 ± 5.0", ""],
         [NAME, "SIN minus GIN", "+0.0 ± 10.0", "", ""],
     ]

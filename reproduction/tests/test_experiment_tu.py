@@ -242,13 +242,13 @@ def test_protocols_by_the_definition():
         curves = [r.curve["test"] for r in runs if r.seed == seed]
         means = [sum(c[e] for c in curves) / 10 for e in range(7)]
         at = [100 * c[means.index(max(means))] for c in curves]
-        best.append((np.mean(at), np.std(at)))
+        best.append((np.mean(at), np.std(at, ddof=1)))
     found = paper_protocol(runs)
     assert found[:2] == pytest.approx(np.mean(best, axis=0))
     assert found.seeds == pytest.approx([mean for mean, _ in best])
     ends = [[100 * r.metrics["honest"] for r in runs if r.seed == s] for s in (0, 1)]
     honest = honest_protocol(runs)
-    assert honest[:2] == pytest.approx((np.mean(ends), np.std(ends, axis=1).mean()))
+    assert honest[:2] == pytest.approx((np.mean(ends), np.std(ends, axis=1, ddof=1).mean()))
     assert honest.folds == pytest.approx(np.mean(ends, axis=0))
     ends = [np.mean([r.curve["val_test"][8:] for r in runs if r.seed == s]) for s in (0, 1)]
     assert at_the_end(runs).seeds == pytest.approx(100 * np.array(ends))  # two of ten epochs
@@ -258,8 +258,8 @@ def test_protocols_by_the_definition():
 def test_spread_over_seeds_and_standard_errors_of_differences():
     """Two seeds and two folds, by hand."""
     one, two = Score.of(np.array([[70.0, 74], [72, 76]])), Score.of(np.array([[70.0, 72]]))
-    assert two.cell() == "71.0 ± 1.0"  # one seed has no spread
-    assert one.cell() == f"73.0 ± 2.0 (± {2**0.5:.1f})"  # seeds of mean 72 and 74
+    assert two.cell() == "71.0 ± 1.4"  # one seed has no spread
+    assert one.cell() == f"73.0 ± {8**0.5:.1f} (± {2**0.5:.1f})"  # seeds of mean 72 and 74
     assert one.minus(two) == "+2.0 ± 1.0"  # by folds 71 - 70 and 75 - 72: 1 and 3
     assert one.minus(Score.of(np.array([[70.0]]))) == ""
     records = [record("sin", SMALL, made(range(2), (0, 1, 2)))]

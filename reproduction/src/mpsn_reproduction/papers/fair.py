@@ -36,9 +36,9 @@ PUBLISHED = {
     "REDDIT-BINARY": ("89.9 ± 1.9", "82.2 ± 3.0"),
 }
 NOTES = [
-    "Test accuracy in percent, mean ± standard deviation over the folds, averaged over the seeds; "
-    "where there are several, in parentheses the standard deviation of the seeds' means. Epoch and "
-    "settings of each fold and seed are those with the best accuracy on its validation part.",
+    "Test accuracy in percent, mean ± sample standard deviation over the folds, averaged over the "
+    "seeds; where there are several, in parentheses that of the seeds' means. Epoch and settings "
+    "of each fold and seed are those with the best accuracy on its validation part.",
     "Structure-agnostic: a perceptron on each vertex, the sum over vertices, and a perceptron; "
     "edges are not used.",
     "Published figures are those of Errica et al., who search larger grids and use the degree of a "

@@ -41,8 +41,8 @@ def table(
     measured = ["validation", "test", *(f"test, {name}" for name in names)]
     columns = ["data set", "model", "parameters", *measured, "published", "s per run", "runs"]
     said = (
-        "Mean ± standard deviation over seeds, which differ in weights and in the order of "
-        "training; at the epoch that is best in validation. Settings of CIN were chosen in "
+        "Mean ± sample standard deviation over seeds, which differ in weights and in the order "
+        "of training; at the epoch that is best in validation. Settings of CIN were chosen in "
         "validation; the other rows and the numbers of epochs were not compared. Seeds are "
         "trained in one pass; seconds are those of the pass divided by their number."
     )
