@@ -65,8 +65,8 @@ def test_other_complexes_and_errors():
         Hierarchical(pool_dim=3)
     with pytest.raises(LayerError, match="ratio above 0 and at most 1"):
         Hierarchical(**SMALL, ratio=0.0)
-    with pytest.raises(LayerError, match="features x"):
-        Hierarchical(**SMALL, populate=True)(ring, [])
+    with pytest.raises(LayerError, match="features of the"):
+        Hierarchical(**SMALL)(ring, [])
 
 
 def test_it_learns_to_classify():

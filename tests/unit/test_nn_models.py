@@ -1,4 +1,4 @@
-"""Models from configs, readouts, populated features."""
+"""Models by keywords, readouts, populated features."""
 
 import inspect
 
@@ -36,7 +36,6 @@ def union(*graphs, max_dim=3):
 MODELS = {
     "SIN for SR": lambda: SIN(max_dim=3),
     "SIN for TU": lambda: SIN(max_dim=3, **TU),
-    "SIN populated": lambda: SIN(max_dim=3, layers=1, populate=True),
     "SIN, mean, dropout before": lambda: SIN(
         max_dim=3, readout="mean", dropout=0.5, dropout_position="before_sum"
     ),
@@ -87,7 +86,7 @@ def test_a_batch_of_features_on_one_complex_gives_what_each_gives(name):
     model = MODELS[name]().double().eval()
     K = mpsn.clique_complex(nx.karate_club_graph(), 3)
     many = [torch.randn(n, 3, 1, dtype=torch.float64) for n in K.counts[:4]]
-    needed = many[: 1 if name in ("GIN", "SIN populated") else 4]
+    needed = many[: 1 if name == "GIN" else 4]
     each = torch.cat([model(K, [x[:, b] for x in needed]) for b in range(3)])
     torch.testing.assert_close(model(K, needed), each)
 
@@ -302,11 +301,6 @@ def test_models_say_what_they_are():
         (lambda: EdgeFlowNet(act="elu"), "act to be one of 'id', 'tanh', 'relu'"),
         (lambda: SIN(max_dim=1, readout_dims=(0, 2)), "readout_dims from 0 to max_dim=1"),
         (lambda: SIN()(SimplicialComplex(2)), "features of the 2 0-cells, got none"),
-        (lambda: SIN(in_channels=(2, 3, 0), populate=True), "one width to populate with"),
-        (
-            lambda: SIN(populate=True)(SimplicialComplex(2)),
-            "vertex features x\\[0\\] to populate from",
-        ),
     ],
 )
 def test_bad_settings_are_named(make, message):

@@ -10,7 +10,6 @@ from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
 from mpsn.nn.conv import CINConv
 from mpsn.nn.models._model import Model
-from mpsn.nn.populate import Populate
 from mpsn.nn.readout import jump
 
 
@@ -44,8 +43,6 @@ class CIN(Model):
             ``"after_sum"``.
         final_act: Whether the non-linearity follows the last dense layer, as in the paper for the
             strongly regular graphs, but not in the authors' code. Defaults to False.
-        populate: Whether to compute higher features from those of the vertices, by a learned map.
-            Defaults to False.
         lower: Whether lower neighbors send messages too, as in CIN++. Defaults to False.
 
     Shapes:
@@ -77,7 +74,6 @@ class CIN(Model):
         dropout: float = 0.0,
         dropout_position: Literal["before_sum", "after_sum"] = "after_sum",
         final_act: bool = False,
-        populate: bool = False,
         lower: bool = False,
     ) -> None:
         super().__init__(locals())
@@ -86,13 +82,6 @@ class CIN(Model):
         dims = tuple(range(max_dim + 1)) if readout_dims is None else readout_dims
         if not set(dims) <= set(range(max_dim + 1)):
             raise LayerError(f"Expected readout_dims from 0 to max_dim={max_dim}, got {dims}.")
-        self.populate = None
-        if populate:
-            if isinstance(in_channels, tuple):
-                raise LayerError(
-                    f"Expected one width to populate with, got in_channels={in_channels}."
-                )
-            self.populate = Populate(in_channels, max_dim)
         self.convs = torch.nn.ModuleList(
             CINConv(
                 hidden if i else in_channels,
@@ -117,7 +106,7 @@ class CIN(Model):
 
     def features(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> list[Tensor]:
         """Return the features (n_k, F) of cells that the readout uses, for each of its dims."""
-        hs = self.inputs(K, xs)
+        hs = self.features_of(K, xs)
         dims = self.readout.dims
         layers = []  # of each, the dimensions read
         for conv in self.convs[:-1]:
@@ -125,15 +114,6 @@ class CIN(Model):
             layers.append([hs[k] for k in dims])
         layers.append(self.convs[-1](K, hs, dims))
         return jump(layers) if self.jump else layers[-1]
-
-    def inputs(self, K: Complex, xs: Sequence[Tensor | None] | None) -> Sequence[Tensor | None]:
-        """Return the features that the first layer reads."""
-        hs = self.features_of(K, xs)
-        if self.populate is None:
-            return hs
-        if not hs or hs[0] is None:
-            raise LayerError("Expected vertex features x[0] to populate from, got none.")
-        return self.populate(K, hs[0])  # type: ignore[no-any-return]
 
 
 class SIN(CIN):

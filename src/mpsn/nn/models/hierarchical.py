@@ -56,7 +56,6 @@ class Hierarchical(Model):
         dropout: float = 0.0,
         dropout_position: Literal["before_sum", "after_sum"] = "after_sum",
         final_act: bool = False,
-        populate: bool = False,
         ratio: float = 0.5,
         pool_dim: int = 0,
     ) -> None:
@@ -72,7 +71,7 @@ class Hierarchical(Model):
 
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
-        hs, readout = self.net.inputs(K, xs), self.net.readout
+        hs, readout = self.features_of(K, xs), self.net.readout
         levels = []  # of each, the dimensions read, pooled to one row per complex
         for i, conv in enumerate(self.net.convs):
             if i:
