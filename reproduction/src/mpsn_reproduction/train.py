@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,8 +12,8 @@ from mpsn.complexes import ComplexDataset
 from mpsn.errors import TrainingInterrupted
 from mpsn.training import History, StepDecay, Trainer, TrainerSettings, loss_of
 from mpsn_reproduction.experiment import Resources
+from mpsn_reproduction.settings import Precision
 
-Precision = Literal["float32", "bf16", "tf32"]
 DIVERGED = 1e6  # a loss that is not finite
 
 Curves = dict[str, list[float]]

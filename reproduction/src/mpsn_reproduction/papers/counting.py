@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import partial
 from math import comb
 from pathlib import Path
 from typing import Any, Literal
@@ -16,10 +15,9 @@ from mpsn.convert import as_graph
 from mpsn.datasets import read_graphs
 from mpsn.errors import FileError
 from mpsn.lifting import Lift
-from mpsn_reproduction.experiment import Experiment, Job
+from mpsn_reproduction.experiment import Job
 from mpsn_reproduction.papers.graph_data import PARTS, GraphData
-from mpsn_reproduction.papers.graph_level import GraphLevelConfig, jobs, measured, steps, work
-from mpsn_reproduction.papers.graph_table import figures, table
+from mpsn_reproduction.papers.graph_level import GraphLevelConfig, experiment
 from mpsn_reproduction.papers.sources import expect
 
 LENGTHS = (3, 4, 5, 6)
@@ -80,16 +78,13 @@ def source(job: Job) -> Hashable:
     return lift
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = experiment(
     "counting",
-    CountingConfig,
-    jobs,
     read,
-    partial(work, "mae", NAMES),
-    steps,
-    partial(table, "Counting: mean absolute error", "lowest", {}, NOTES, NAMES),
-    partial(figures, "counting", "mean absolute error"),
-    seeds=5,
+    "mae",
+    "Counting",
+    NOTES,
+    names=NAMES,
+    config=CountingConfig,
     source=source,
-    measured=partial(measured, NAMES),
 )

@@ -1,8 +1,10 @@
 """Predictions for whole complexes with a fixed split: what the experiments on molecules share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +14,14 @@ from torch import Tensor
 from mpsn.errors import ConfigError
 from mpsn.nn.models import CIN, GIN
 from mpsn.training import METRICS, History, select
-from mpsn_reproduction.experiment import Job, Measured, Resources, Run
+from mpsn_reproduction.experiment import Experiment, Job, Measured, Resources, Run
 from mpsn_reproduction.papers.graph_data import GraphData, fingerprints
+from mpsn_reproduction.papers.graph_table import figures, table
 from mpsn_reproduction.settings import Network
 from mpsn_reproduction.train import CosineTraining, train_networks
 
 LOSSES = {"mae": "mae", "rmse": "mse", "auc": "binary_cross_entropy"}  # of each metric
+WORDS = {"mae": "mean absolute error", "rmse": "root mean squared error", "auc": "ROC-AUC"}
 
 
 @dataclass(frozen=True)
@@ -194,3 +198,46 @@ def measured(names: Sequence[str], job: Job) -> Measured:
     curves = dict.fromkeys(("loss", "val", "test"), train.epochs) if train else {}
     each = [f"test_{name}" for name in names] if len(names) > 1 else []
     return Measured(("val", "test", "chosen", *each), curves)
+
+
+def experiment(
+    name: str,
+    read: Callable[[Any, Path | None], GraphData],
+    metric: str,
+    title: str,
+    notes: Sequence[str],
+    *,
+    names: Sequence[str] = ("y",),
+    published: Mapping[str, str] = MappingProxyType({}),
+    config: type[GraphLevelConfig] = GraphLevelConfig,
+    jobs: Callable[[str, Any, tuple[int, ...]], list[Job]] = jobs,
+    **options: Any,
+) -> Experiment:
+    """Return an experiment that predicts something of whole complexes.
+
+    Args:
+        name: Its name.
+        read: Reads the data.
+        metric: What is measured: ``"mae"``, ``"rmse"`` or ``"auc"``.
+        title: What is predicted.
+        notes: Notes below the table.
+        names: Names of the targets.
+        published: Results of others by row.
+        config: Its settings.
+        jobs: The jobs of a row.
+        **options: Other attributes of the experiment.
+    """
+    words, several = WORDS[metric], names if len(names) > 1 else ()
+    return Experiment(
+        name,
+        config,
+        jobs,
+        read,
+        partial(work, metric, names),
+        steps,
+        partial(table, f"{title}: {words}", metric == "auc", published, notes, several),
+        partial(figures, name, words),
+        seeds=5,
+        measured=partial(measured, names),
+        **options,
+    )

@@ -1,7 +1,7 @@
 """Tables and figures of predictions on whole complexes."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from mpsn_reproduction.experiment import DataSets, Record, differences
 from mpsn_reproduction.table import Table, quoted, score
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def table(
     title: str,
-    better: Literal["highest", "lowest"],
+    high: bool,
     published: Mapping[str, str],
     notes: Sequence[str],
     names: Sequence[str],
@@ -20,7 +20,8 @@ def table(
 ) -> Table:
     """Return the metric of each data set and row in validation and testing, by target if several.
 
-    The column of others' figures is left out where there are none.
+    Whether ``high`` values are good is said by bold ones. The column of others' figures is left out
+    where there are none.
     """
     lines: list[list[str]] = []
     found: dict[str, dict[str, list[Record]]] = {}
@@ -47,7 +48,7 @@ def table(
         "trained in one pass; seconds are those of the pass divided by their number."
     )
     best = [*measured[1:], "published"]
-    highest, lowest = (best, []) if better == "highest" else ([], best)
+    highest, lowest = (best, []) if high else ([], best)
     return Table(title, columns, lines, [said, *notes], highest, lowest, grouped=True)
 
 

@@ -1,14 +1,12 @@
 """Solubility and hydration free energy: ESOL and FreeSolv of MoleculeNet, split by scaffold."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from mpsn.datasets import scaffolds
-from mpsn_reproduction.experiment import Experiment, Job
+from mpsn_reproduction.experiment import Job
 from mpsn_reproduction.papers.graph_data import GraphData, molecules
-from mpsn_reproduction.papers.graph_level import GraphLevelConfig, measured, steps, work
-from mpsn_reproduction.papers.graph_table import figures, table
+from mpsn_reproduction.papers.graph_level import GraphLevelConfig, experiment
 
 MAX_RING = 6  # larger ones are many in fused rings, and rare elsewhere
 SETS = {  # file and target
@@ -60,16 +58,6 @@ def read(name: str, folder: Path | None) -> GraphData:
     )
 
 
-EXPERIMENT = Experiment(
-    "moleculenet",
-    GraphLevelConfig,
-    jobs,
-    read,
-    partial(work, "rmse", ("y",)),
-    steps,
-    partial(table, "ESOL and FreeSolv: root mean squared error", "lowest", {}, NOTES, ()),
-    partial(figures, "moleculenet", "root mean squared error"),
-    seeds=5,
-    measured=partial(measured, ("y",)),
-    parallel=True,
+EXPERIMENT = experiment(
+    "moleculenet", read, "rmse", "ESOL and FreeSolv", NOTES, jobs=jobs, parallel=True
 )

@@ -1,12 +1,9 @@
 """Penalized logP of molecules: the 12 000 of the ZINC benchmark, with rings as 2-cells."""
 
-from functools import partial
 from pathlib import Path
 
-from mpsn_reproduction.experiment import Experiment
 from mpsn_reproduction.papers.graph_data import GraphData, molecules
-from mpsn_reproduction.papers.graph_level import GraphLevelConfig, jobs, measured, steps, work
-from mpsn_reproduction.papers.graph_table import figures, table
+from mpsn_reproduction.papers.graph_level import experiment
 
 PUBLISHED = {"cin": "0.079", "cin-small": "0.094", "gin": "0.252, larger 0.163"}
 NOTES = [
@@ -27,16 +24,4 @@ def read(name: str, folder: Path | None) -> GraphData:
     return molecules("zinc/zinc12k", "y", lambda table, path: table.column("split"), folder, 18)
 
 
-EXPERIMENT = Experiment(
-    "zinc",
-    GraphLevelConfig,
-    jobs,
-    read,
-    partial(work, "mae", ("y",)),
-    steps,
-    partial(table, "ZINC: mean absolute error", "lowest", PUBLISHED, NOTES, ()),
-    partial(figures, "zinc", "mean absolute error"),
-    seeds=5,
-    measured=partial(measured, ("y",)),
-    parallel=True,
-)
+EXPERIMENT = experiment("zinc", read, "mae", "ZINC", NOTES, published=PUBLISHED, parallel=True)
