@@ -1,5 +1,6 @@
 """Errors that say what was expected, what was found, and what to do about it."""
 
+import re
 import sys
 import warnings
 import zipfile
@@ -74,6 +75,12 @@ class LeftOut(UserWarning):
 
 class MeshWarning(UserWarning):
     """A mesh that is not a manifold, and why."""
+
+
+def out_of_memory(error: BaseException | None) -> bool:
+    """Return whether an error says that memory could not be allocated; torch has none for this."""
+    said = isinstance(error, RuntimeError) and re.search("alloc|out of memory", str(error))
+    return isinstance(error, MemoryError) or bool(said)
 
 
 def warn(message: str, kind: type[Warning] = LeftOut) -> None:

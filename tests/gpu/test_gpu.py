@@ -36,7 +36,7 @@ def test_lifting(seed, max_dim):
 
 
 def test_lifting_in_small_chunks(monkeypatch):
-    from mpsn.lifting._shared import Budget
+    from mpsn._rows.memory import Budget
 
     edges, n = random_graph(9)
     whole = clique_complex((edges.cuda(), n), None)

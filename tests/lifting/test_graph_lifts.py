@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 import mpsn
 from mpsn import CellComplex, clique_complex, ring_complex
+from mpsn._rows.memory import Budget
 from mpsn.errors import ComplexError, GraphError, LeftOut, TooLargeError
 from mpsn.lifting import (
     clique,
@@ -22,7 +23,6 @@ from mpsn.lifting import (
     neighborhood_complex,
     path_complex,
 )
-from mpsn.lifting._shared import Budget
 from mpsn.testing import graphs
 
 DIMS = st.sampled_from([0, 1, 2, None])

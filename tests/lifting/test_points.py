@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from mpsn import SimplicialComplex, alpha_complex, rips_complex
+from mpsn._rows.memory import Budget
 from mpsn.errors import ComplexError, GraphError, LeftOut, MissingPackageError, TooLargeError
 from mpsn.lifting import _near, cech_complex, witness_complex
-from mpsn.lifting._shared import Budget
 
 CPU = torch.device("cpu")
 
@@ -197,7 +197,11 @@ def test_persistence_by_gudhi_and_back():
 
 def test_trees_with_any_vertices_whose_simplices_come_in_any_order():
     simplices = [([9, 5], 2.0), ([5], 0.5), ([7], 0.0), ([9], 1.0), ([7, 5], 3.0)]
-    tree = SimpleNamespace(dimension=lambda: 1, get_simplices=lambda: iter(simplices))
+    tree = SimpleNamespace(
+        dimension=lambda: 1,
+        num_simplices=lambda: len(simplices),
+        get_simplices=lambda: iter(simplices),
+    )
     real = gudhi.SimplexTree()
     for simplex, value in simplices:
         real.insert(simplex, value)

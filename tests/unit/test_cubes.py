@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpsn import CellComplex, collate, cube_complex, cube_complexes
+from mpsn._rows.memory import Budget
 from mpsn.errors import GraphError, TooLargeError
-from mpsn.lifting._shared import Budget
 from mpsn.testing import graphs
 
 

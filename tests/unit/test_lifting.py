@@ -20,9 +20,9 @@ from mpsn import (
     ring_complex,
 )
 from mpsn._rows import memory
+from mpsn._rows.memory import Budget
 from mpsn.errors import ComplexError, GraphError, TooLargeError
 from mpsn.lifting import Lift, _shared, clique
-from mpsn.lifting._shared import Budget
 from mpsn.testing import graphs
 
 

@@ -92,13 +92,16 @@ def test_a_simplex_with_too_many_faces(vertices):
 
 
 def test_many_simplices_with_too_many_faces(monkeypatch):
-    """Levels are counted one by one, since simplices may have faces in common."""
+    """Those apart are counted at once; levels one by one, since simplices may share faces."""
     apart = [range(9 * i, 9 * i + 9) for i in range(40)]
-    whole = SimplicialComplex.from_simplices(apart)
-    assert sum(whole.counts) == 40 * (2**9 - 1)
+    sharing = [[0, *range(8 * i + 1, 8 * i + 9)] for i in range(40)]
+    assert sum(SimplicialComplex.from_simplices(apart).counts) == 40 * (2**9 - 1)
+    assert sum(SimplicialComplex.from_simplices(sharing).counts) == 40 * (2**9 - 2) + 1
     monkeypatch.setattr("mpsn.complexes._building.available_memory", lambda device: 10**6)
-    with pytest.raises(TooLargeError, match="got 10080 faces of 6 vertices"):
+    with pytest.raises(TooLargeError, match="got 40 simplices without common vertices"):
         SimplicialComplex.from_simplices(apart)
+    with pytest.raises(TooLargeError, match="got 10080 faces of 6 vertices"):
+        SimplicialComplex.from_simplices(sharing)
     together = SimplicialComplex.from_simplices([range(9)]).to_simplices()
     assert SimplicialComplex.from_simplices(together * 2).counts[0] == 9
 
@@ -115,6 +118,26 @@ def test_different_rows(n):
         assert torch.equal(at, where)
     empty = unique_rows(torch.zeros((0, 3), dtype=torch.int64), n)
     assert [tuple(part.shape) for part in empty] == [(0, 3), (0,)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mpsn.clique_complex(nx.complete_graph(23), None, max_bytes=1 << 50),
+        lambda: mpsn.cube_complex(nx.complete_graph(60), 2, max_bytes=1 << 50),
+        lambda: mpsn.cubical_complex(torch.zeros(7000, 7000, dtype=torch.uint8), max_bytes=1 << 50),
+    ],
+)
+def test_what_does_not_fit_in_spite_of_its_limit(call):
+    """Where a user allows more than there is, allocations fail."""
+    old = resource.getrlimit(resource.RLIMIT_AS)
+    space = psutil.Process().memory_info().vms + GIB // 4
+    resource.setrlimit(resource.RLIMIT_AS, (space, old[1]))
+    try:
+        with pytest.raises(TooLargeError, match="that fits into memory, got too little of it; "):
+            call()
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, old)
 
 
 def test_lifting_asks_the_same(monkeypatch):

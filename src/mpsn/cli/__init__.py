@@ -20,7 +20,14 @@ from mpsn.cli._graphs import distinguish, lift
 from mpsn.cli._models import fit, predict
 from mpsn.cli._show import show
 from mpsn.cli.output import Command, name_types, print_error
-from mpsn.errors import LeftOut, MissingPackageError, MPSNError, visible
+from mpsn.errors import (
+    LeftOut,
+    MissingPackageError,
+    MPSNError,
+    TooLargeError,
+    out_of_memory,
+    visible,
+)
 
 TOUR = """Simplicial complexes, Weisfeiler-Lehman tests and message passing simplicial networks.
 
@@ -147,6 +154,11 @@ def main() -> None:
             sys.stdout.flush()
     except MPSNError as error:
         print_error(error)
+        sys.exit(2)
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        print_error(TooLargeError("Expected enough memory, got too little; use less data."))
         sys.exit(2)
     except OSError as error:  # of printing: to a disk that is full, or to nobody
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush

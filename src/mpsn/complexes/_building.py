@@ -1,7 +1,8 @@
 """Simplicial complexes from lists of simplices, and back."""
 
+from array import array
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,13 @@ from torch import Tensor
 
 from mpsn._rows.checks import as_int
 from mpsn._rows.device import check_holds
-from mpsn._rows.memory import available_memory, check_vertices
+from mpsn._rows.memory import available_memory, check_room, check_vertices, in_memory
 from mpsn._rows.rows import ranges, unique_rows
-from mpsn.errors import ComplexError, TooLargeError
+from mpsn.errors import ComplexError
+
+REMEDY = "lower max_dim, or give smaller simplices"
+CHUNK = 1 << 12  # simplices that are looked at together
+WIDEST = 99  # vertices of a simplex whose faces are counted: with more, there are only more
 
 if TYPE_CHECKING:
     from mpsn.complexes.simplicial import SimplicialComplex
@@ -60,15 +65,9 @@ def from_simplices(
                 f"Expected simplices as lists of vertices, got {simplex!r:.40}; "
                 f"write a vertex v as [v]."
             ) from error
-    if 0 in given:
-        raise ComplexError(
-            "Expected simplices with at least one vertex, got an empty one; drop it."
-        )
-    tables = {size: _vertex_table(rows) for size, rows in given.items()}
+    tables = _tables(given)
     largest = max((int(rows.max()) for rows in tables.values()), default=-1)
     n = largest + 1 if num_vertices is None else as_int(num_vertices, "num_vertices")
-    check_holds(torch.get_default_device())
-    check_vertices(n, torch.device("cpu"))
     if n <= largest:
         raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")
     return close_tables(tables, n, max_dim)
@@ -82,6 +81,8 @@ def close_tables(tables: dict[int, Tensor], n: int, max_dim: int | None) -> "Sim
     from mpsn.complexes.complex import as_incidences
     from mpsn.complexes.simplicial import SimplicialComplex
 
+    check_holds(torch.get_default_device())
+    check_vertices(n, torch.device("cpu"))
     if max_dim is not None:
         size = as_int(max_dim, "max_dim") + 1
         wide = {width: rows for width, rows in tables.items() if width > size}
@@ -92,8 +93,9 @@ def close_tables(tables: dict[int, Tensor], n: int, max_dim: int | None) -> "Sim
         tables = {width: rows for width, rows in tables.items() if width <= size}
         if parts:
             tables[size] = torch.cat([tables.get(size, parts[0][:0]), *parts])
-    faces = close_under_faces(tables, max(tables, default=1), n)
-    return SimplicialComplex.unchecked(as_incidences(faces, n), num_vertices=n)
+    with in_memory("simplices with all their faces", REMEDY):
+        faces = close_under_faces(tables, max(tables, default=1), n)
+        return SimplicialComplex.unchecked(as_incidences(faces, n), num_vertices=n)
 
 
 def _subsets(n: int, size: int) -> Tensor:
@@ -116,29 +118,44 @@ def named_complex(
     simplices: Iterable[Collection[Hashable]], max_dim: int | None = None
 ) -> "SimplicialComplex":
     """Build from simplices over any names, which become labels unless they are 0, 1, ..."""
-    rows = [list(simplex) for simplex in simplices]
-    names: list[Any] = list(dict.fromkeys(name for row in rows for name in row))
+    number: dict[Hashable, int] = {}
+    flat: dict[int, array[int]] = {}
+    for simplex in simplices:
+        vertices = (number.setdefault(name, len(number)) for name in simplex)
+        flat.setdefault(len(simplex), array("q")).extend(vertices)
+    names: list[Any] = list(number)
     with suppress(TypeError):  # names of several types stay in their order
         names = sorted(names)
-    number = {name: i for i, name in enumerate(names)}
-    K = from_simplices([[number[name] for name in row] for row in rows], len(names), max_dim)
+    place = np.empty(len(names), np.int64)
+    place[[number[name] for name in names]] = np.arange(len(names))
+    rows = {n: place[np.frombuffer(part, np.int64)].reshape(-1, n or 1) for n, part in flat.items()}
+    K = close_tables(_tables(rows), len(names), max_dim)
     return K if names == list(range(len(names))) else K.replace(vertex_labels=names)
 
 
-def _vertex_table(rows: list[Sequence[Any]]) -> Tensor:
-    array = np.array(rows)
-    if array.dtype.kind not in "iu":
+def _tables(rows: Mapping[int, Any]) -> dict[int, Tensor]:
+    """Return simplices by their size as tables of vertices that ascend."""
+    if 0 in rows:
+        raise ComplexError(
+            "Expected simplices with at least one vertex, got an empty one; drop it."
+        )
+    return {size: _vertex_table(same) for size, same in rows.items()}
+
+
+def _vertex_table(rows: Sequence[Sequence[Any]]) -> Tensor:
+    numbers = np.asarray(rows)
+    if numbers.dtype.kind not in "iu":
         raise ComplexError(
             f"Expected vertices as integers, got {rows[0]!r:.60}; number them 0, 1, 2, ..."
         )
-    table = torch.from_numpy(array.astype(np.int64)).sort(dim=1).values
+    table = torch.from_numpy(numbers.astype(np.int64)).sort(dim=1).values
     repeated = (table[:, 1:] == table[:, :-1]).any(dim=1)
     if repeated.any():
-        row = rows[int(repeated.nonzero()[0])]
-        raise ComplexError(f"Expected distinct vertices in a simplex, got {list(row)}.")
+        row = numbers[int(repeated.nonzero()[0])].tolist()
+        raise ComplexError(f"Expected distinct vertices in a simplex, got {row}.")
     if table.min() < 0:
-        row = rows[int((table < 0).any(dim=1).nonzero()[0])]
-        raise ComplexError(f"Expected vertices >= 0, got {list(row)}.")
+        row = numbers[int((table < 0).any(dim=1).nonzero()[0])].tolist()
+        raise ComplexError(f"Expected vertices >= 0, got {row}.")
     return table
 
 
@@ -148,9 +165,7 @@ def close_under_faces(tables: dict[int, Tensor], size: int, n: int) -> list[Tens
     Vertices are below ``n``, and no table is wider than ``size``.
     """
     limit = available_memory(torch.device("cpu"))
-    least = min(size, 99)  # a lower bound that fits into a float
-    most = max((_room(comb(least, j + 1) * (j + 1), j) for j in range(1, least)), default=0)
-    _check_room(most, limit, f"a simplex of {size} vertices and all its faces")
+    _check_whole(tables, limit)
     faces: list[Tensor] = []
     above = torch.zeros((0, size + 1), dtype=torch.int64)
     while size > 1:
@@ -167,17 +182,43 @@ def close_under_faces(tables: dict[int, Tensor], size: int, n: int) -> list[Tens
     return faces[:0:-1]
 
 
+def _check_whole(tables: dict[int, Tensor], limit: int) -> None:
+    """Refuse simplices if those of them that share no vertices already take too much."""
+    counts = {width: len(rows) for width, rows in tables.items() if len(rows)}
+    if not counts or _whole_room(counts) <= limit:
+        return
+    largest = max(counts)
+    got = f"a simplex of {largest} vertices and all its faces"
+    _check_room(_whole_room({largest: 1}), limit, got)
+    apart, taken = dict.fromkeys(counts, 0), set[int]()
+    for width in sorted(counts, reverse=True):
+        for part in torch.split(tables[width], CHUNK):
+            for row in part.tolist():
+                if taken.isdisjoint(row):
+                    taken.update(row)
+                    apart[width] += 1
+    got = f"{sum(apart.values()):,} simplices without common vertices and all their faces"
+    _check_room(_whole_room(apart), limit, got)
+
+
+def _whole_room(counts: dict[int, int]) -> int:
+    """Return the bytes it takes to build so many simplices of each width, which share no faces."""
+    used = need = above = 0
+    for width in range(min(max(counts), WIDEST), 1, -1):
+        faces = sum(count * comb(min(size, WIDEST), width) for size, count in counts.items())
+        need = max(need, used + _room(counts.get(width, 0) + above * (width + 1), width))
+        used += 8 * (width + 1) * above
+        above = faces
+    return need
+
+
 def _room(many: int, size: int) -> int:
     """Return the bytes it takes to find the different ones among many rows of some size."""
     return 8 * many * (2 * size + 8)
 
 
-def _check_room(need: int, limit: int, what: str) -> None:
-    if need > limit:
-        raise TooLargeError(
-            f"Expected simplices whose faces take at most {limit / 2**30:.3g} GiB, got {what}, "
-            f"which take at least {need / 2**30:.3g} GiB; lower max_dim, or give smaller simplices."
-        )
+def _check_room(need: int, limit: int, got: str) -> None:
+    check_room(need, limit, "simplices", got, REMEDY)
 
 
 def to_simplices(K: "SimplicialComplex") -> list[list[int]]:

@@ -11,10 +11,13 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
+from mpsn._rows.memory import available_memory, check_room
 from mpsn._rows.packages import package
 from mpsn.complexes import Complex, SimplicialComplex
 from mpsn.complexes.internal import close_tables, named_complex
 from mpsn.errors import ComplexError, warn
+
+GUDHI_BYTES = 400  # of a simplex of gudhi, while it becomes one of ours
 
 
 def to_networkx(K: Complex) -> "nx.Graph[Hashable]":
@@ -81,6 +84,9 @@ def to_scipy(K: SimplicialComplex, k: int | None = None) -> Any:
 
 def from_gudhi(tree: Any) -> SimplicialComplex:
     """Build from a gudhi ``SimplexTree``; filtration values become features x[k], (n_k, 1)."""
+    count, limit = tree.num_simplices(), available_memory(torch.device("cpu"))
+    remedy = "give a smaller radius or dimension"
+    check_room(GUDHI_BYTES * count, limit, "a complex", f"{count:,} simplices", remedy)
     sizes = range(1, tree.dimension() + 2)
     vertices, values = {n: array("q") for n in sizes}, {n: array("d") for n in sizes}
     for simplex, value in tree.get_simplices():  # to keep these tuples would take twice as long

@@ -14,7 +14,7 @@ from torch import Tensor
 from mpsn._rows.checks import check_features
 from mpsn._rows.compiled import compiled
 from mpsn._rows.device import check_holds, pick_device
-from mpsn._rows.memory import check_vertices
+from mpsn._rows.memory import check_vertices, in_memory
 from mpsn.complexes import Complex, Incidence, SimplicialComplex
 from mpsn.complexes.internal import as_incidences
 from mpsn.convert._reading import Graph, as_graph
@@ -76,15 +76,16 @@ def clean_graphs(
     check_holds(where)
     check_vertices(sum(nodes), where)
     _check_data(read)
-    ends = (
-        lists[0]
-        if len(lists) == 1
-        else torch.cat(lists or [torch.empty(2, 0, device=where)], dim=1)
-    )
-    ends = ends.to(where, torch.int64)
     sizes, listed = [t.shape[1] for t in lists], any(g.edge_attr is not None for g in read)
     clean = _clean if where.type == "cpu" else _clean_on_gpu
-    bad, edges, starts, first, same = clean(ends, sizes, nodes, directed, listed)
+    with in_memory("graphs", "pass fewer at a time"):
+        ends = (
+            lists[0]
+            if len(lists) == 1
+            else torch.cat(lists or [torch.empty(2, 0, device=where)], dim=1)
+        )
+        ends = ends.to(where, torch.int64)
+        bad, edges, starts, first, same = clean(ends, sizes, nodes, directed, listed)
     if bad >= 0:
         _refuse_ends(bad, read)
     ptr = torch.tensor([0, *accumulate(nodes)], device=where)

@@ -5,9 +5,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
-from itertools import combinations
-from math import comb
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mpsn._files.limits import MAX_JSON, MAX_PARSED, Limit, open_file
+from mpsn._files.limits import MAX_JSON, MAX_PARSED, open_file
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.internal import named_complex
 from mpsn.datasets._edge_lists import INTEGER, _without_comments
@@ -67,7 +66,7 @@ def read_complex(
     ):
         is_json = most == MAX_JSON
         rows, table = _json(json.loads(text.read())) if is_json else (_lines(text), [])
-        K = named_complex(_cut(rows, max_dim, Limit.of(path, path.stat().st_size)))
+        K = named_complex(rows, max_dim)
     collected = _Attributes(K, max_dim)
     for cell, values in table:
         collected.add(cell, values, path)
@@ -106,18 +105,20 @@ def _suffix(path: Path) -> str:
     return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
-def _lines(text: IO[str]) -> list[list[Name]]:
-    words = [
-        [word for word in re.split(r"[\s,;]+", line) if word]
-        for _, line, _ in _without_comments(text)
-    ]
-    rows: list[list[Name]] = [list(row) for row in words if row]
-    if all(INTEGER.fullmatch(word) for row in words for word in row):
-        rows = [[int(word) for word in row] for row in words if row]
-    return rows
+def _lines(text: IO[str]) -> Iterator[Sequence[Name]]:
+    """Yield the names on each line; all of them are integers if they look so."""
+    numbers = all(INTEGER.fullmatch(word) for row in _words(text) for word in row)
+    text.seek(0)
+    yield from ([int(word) for word in row] for row in _words(text)) if numbers else _words(text)
 
 
-def _json(content: Any) -> tuple[list[list[Name]], list[tuple[list[Name], dict[str, Any]]]]:
+def _words(text: IO[str]) -> Iterator[list[str]]:
+    for _, line, _ in _without_comments(text):
+        if row := [word for word in re.split(r"[\s,;]+", line) if word]:
+            yield row
+
+
+def _json(content: Any) -> tuple[Iterable[Sequence[Name]], list[tuple[list[Name], dict[str, Any]]]]:
     simplices = content.get("simplices") if isinstance(content, dict) else content
     table = content.get("attributes", []) if isinstance(content, dict) else []
     rows: Any = simplices if isinstance(simplices, list) else [None]
@@ -139,18 +140,6 @@ def _is_simplex(row: object) -> bool:
     return isinstance(row, list) and len(row) > 0 and all(type(v) in (str, int) for v in row)
 
 
-def _cut(rows: list[list[Name]], max_dim: int | None, limit: Limit) -> list[Sequence[Name]]:
-    """Replace simplices above a dimension by their faces of that dimension."""
-    if max_dim is None:
-        return list(rows)
-    size = max_dim + 1
-    count = sum(comb(len(row), size) for row in rows if len(row) > size)
-    limit.check(8 * size * count, f"{count:,} faces of dimension {max_dim}")
-    return [
-        face for row in rows for face in (combinations(row, size) if len(row) > size else [row])
-    ]
-
-
 def _csv(path: Path, cells: Any) -> Iterable[tuple[Sequence[Name], dict[str, Any]]]:
     table = Table.read(path, "a CSV of attributes")
     rows = [[cell.strip() for cell in row] for row in table.rows]
@@ -169,14 +158,18 @@ class _Attributes:
 
     def __init__(self, K: SimplicialComplex, max_dim: int | None) -> None:
         self.K, self.max_dim = K, max_dim
-        names = [str(name) for name in K.vertex_labels or range(K.num_nodes)]
-        self.cells = {  # dimension and number, by the names of the vertices
-            frozenset(names[v] for v in row): (k, i)
-            for k in range(K.dim + 1)
-            for i, row in enumerate(K.simplices(k).tolist())
-        }
         self.columns: list[dict[str, NDArray[np.float64]]] = [{} for _ in range(K.dim + 1)]
         self.left_out: dict[str, None] = {}
+
+    @cached_property
+    def cells(self) -> dict[frozenset[str], tuple[int, int]]:
+        """Dimension and number of each simplex, by the names of its vertices."""
+        names = [str(name) for name in self.K.vertex_labels or range(self.K.num_nodes)]
+        return {
+            frozenset(names[v] for v in row): (k, i)
+            for k in range(self.K.dim + 1)
+            for i, row in enumerate(self.K.simplices(k).tolist())
+        }
 
     def add(self, vertices: Sequence[Name], values: dict[str, Any], source: Path) -> None:
         """Note the attributes of one cell."""

@@ -92,3 +92,69 @@ def fill(
                 a += 1
                 b += 1
     return row
+
+
+@compiled
+def tally(
+    ptr: Array, out: Array, ordered: bool, start: int, stop: int, counts: Array, most: int
+) -> int:
+    """Count the cliques of each size whose first vertex is in start .. stop, depth first.
+
+    Nothing is held but the vertices that extend each part of one clique, so that a result which is
+    too large can be refused before the first of its tables is built.
+
+    Args:
+        ptr: Offsets of the edges of each first vertex, (n + 1,).
+        out: The second vertex of each edge, ascending for each first one.
+        ordered: Whether the cliques are those of a directed graph.
+        start: First of the first vertices.
+        stop: End of the first vertices.
+        counts: The number of cliques by dimension, to add to; what is beyond is not counted.
+        most: The largest number of face entries to count.
+
+    Returns:
+        The number of face entries; more than ``most`` if counting stopped early.
+    """
+    deepest = len(counts) - 1
+    entries: int = 0
+    place = np.empty(deepest + 1, np.int64)
+    begin, end = np.empty(deepest + 1, np.int64), np.empty(deepest + 1, np.int64)
+    stack = np.empty(16, np.int64)
+    for v in range(start, stop):
+        depth, top = 0, ptr[v + 1] - ptr[v]
+        if len(stack) < 2 * top:
+            stack = np.empty(4 * top, np.int64)
+        stack[:top] = out[ptr[v] : ptr[v + 1]]
+        place[0], begin[0], end[0] = 0, 0, top
+        while depth >= 0:
+            if place[depth] == end[depth]:
+                depth -= 1
+                continue
+            w = stack[place[depth]]
+            place[depth] += 1
+            a = begin[depth] if ordered else place[depth]
+            a_end = top = end[depth]
+            b, b_end = ptr[w], ptr[w + 1]
+            if len(stack) < top + a_end - a:
+                larger = np.empty(2 * (top + a_end - a), np.int64)
+                larger[:top] = stack[:top]
+                stack = larger
+            while a < a_end and b < b_end:
+                if stack[a] < out[b]:
+                    a = _seek(stack, a, a_end, out[b])
+                elif out[b] < stack[a]:
+                    b = _seek(out, b, b_end, stack[a])
+                else:
+                    stack[top] = stack[a]
+                    top += 1
+                    a += 1
+                    b += 1
+            if top > end[depth]:
+                counts[depth + 2] += top - end[depth]
+                entries += (depth + 3) * (top - end[depth])
+                if entries > most:
+                    return entries
+                if depth + 2 < deepest:
+                    depth += 1
+                    place[depth], begin[depth], end[depth] = end[depth - 1], end[depth - 1], top
+    return entries

@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from mpsn._rows.memory import Budget
 from mpsn._rows.rows import ranges
-from mpsn.lifting._shared import Budget, cut, track
+from mpsn.lifting._shared import cut, track
 
+JOIN_BYTES = 24  # of a clique that is found, before its row is written
 CANDIDATE_BYTES = 64  # peak memory of the join, per candidate
 
 
@@ -47,7 +49,7 @@ def extend(
         pair = torch.where(direct, candidate, match), torch.where(direct, match, candidate)
         joins.append((clique, *pair))
         count += len(clique)
-        budget.check(count, 8 * count * (width + 2))
+        budget.check(count, JOIN_BYTES * count + 8 * count * (width + 2))
     out = torch.empty((count, width + 1), dtype=torch.int64, device=device)
     out_last = torch.empty(count, dtype=torch.int64, device=device)
     row = 0

@@ -1,15 +1,18 @@
 """Grow lists of vertices by joins with the edges of a graph, in plain torch, for any device."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from mpsn._rows.memory import Budget
 from mpsn._rows.rows import Rows, grouped
 from mpsn.complexes import Incidence
-from mpsn.lifting._shared import Budget, cut, track
+from mpsn.lifting._shared import cut, track
 
+EDGE_BYTES = 96  # of an edge among the neighbors of its ends, and in what finds it
 CANDIDATE_BYTES = 32  # peak memory of a join, per vertex of a candidate
 
 
@@ -19,9 +22,11 @@ class Neighbors:
     Args:
         edges: Clean edges, (E, 2).
         n: Number of vertices.
+        budget: The memory that they may take.
     """
 
-    def __init__(self, edges: Tensor, n: int) -> None:
+    def __init__(self, edges: Tensor, n: int, budget: Budget) -> None:
+        budget.reserve(EDGE_BYTES * len(edges), f"{len(edges):,} edges")
         ends = edges.reshape(-1)
         place, ptr = grouped(ends, n)  # in this order neighbors ascend, for edges do
         self.vertex = Rows(ends[place ^ 1], n, ptr=ptr)
@@ -93,19 +98,40 @@ def grow(
 
 
 def listed(
-    chunks: Iterable[Tensor], budget: Budget, cost: Callable[[int], int], remedy: str = ""
-) -> list[Tensor]:
-    """Return chunks of cells in a list; refuse them as soon as they would not fit.
+    chunks: Callable[[], Iterable[Tensor]],
+    budget: Budget,
+    cost: Callable[[int], int],
+    remedy: str = "",
+) -> dict[int, Tensor]:
+    """Return all cells by their width; refuse them as soon as they would not fit.
+
+    Many are found twice: they are counted, and only when all of them fit they are kept.
 
     Args:
-        chunks: The vertices of cells, (m, width) each.
+        chunks: Finds the vertices of cells, (m, width) each.
         budget: The memory that they may take.
-        cost: Given a width, the bytes of a cell in the result.
+        cost: Given a width, the bytes of a cell in the result, and of what is needed meanwhile.
         remedy: What makes the result smaller, beside a lower dimension.
     """
-    parts, cells, need = [], 0, 0
-    for rows in track(chunks, len(budget.counts)):
-        parts.append(rows)
-        cells, need = cells + len(rows), need + cost(rows.shape[1]) * len(rows)
-        budget.check(cells, need, remedy)
-    return parts
+    parts: dict[int, list[Tensor]] = {}
+    counts: Counter[int] = Counter()
+    need, small = 0, True
+    for rows in track(chunks(), len(budget.counts)):
+        width = rows.shape[1]
+        counts[width] += len(rows)
+        need += cost(width) * len(rows)
+        budget.check(counts.total(), need, remedy)
+        if small := small and budget.is_small(need):
+            parts.setdefault(width, []).append(rows)
+        else:
+            parts.clear()
+    if small:
+        return {width: torch.cat(same) for width, same in parts.items()}
+    device = rows.device
+    out = {w: torch.empty((m, w), dtype=torch.int64, device=device) for w, m in counts.items()}
+    row = Counter[int]()
+    for rows in track(chunks(), len(budget.counts)):
+        m, width = rows.shape
+        out[width][row[width] : row[width] + m] = rows
+        row[width] += m
+    return out

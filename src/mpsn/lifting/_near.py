@@ -10,12 +10,13 @@ from torch import Tensor
 
 from mpsn._rows.checks import as_tensor, check_features
 from mpsn._rows.device import pick_device
+from mpsn._rows.memory import Budget
 from mpsn._rows.packages import is_pyg
 from mpsn._rows.rows import ranges
 from mpsn.errors import ComplexError
-from mpsn.lifting._shared import Budget, Device, cut
+from mpsn.lifting._shared import Device, cut
 
-EDGE_BYTES = 24  # of an edge in a complex
+EDGE_BYTES = 48  # of a pair, while it becomes an edge
 PAIR_BYTES = 64  # peak memory of the search on the GPU, per pair
 SLACK = 1 + 1e-9  # k-d trees may round otherwise than ``closer``, which decides
 NUMBERS = (int, float, np.number)

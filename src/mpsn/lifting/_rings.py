@@ -45,6 +45,7 @@ def search(
     start: int,
     stop: int,
     limit: int,
+    most: int,
     degree: Small,
     small: Small,
     large: Array,
@@ -66,15 +67,16 @@ def search(
         start: First root, where the last call stopped.
         stop: End of the roots.
         limit: Largest number of vertices of a cycle.
+        most: Largest number of entries of ``face``; if that is empty, they are only counted.
         degree: Number of neighbors of each vertex that is left, from :func:`prune`, (n,).
         small: Scratch: zeros (2, n).
         large: Scratch (2, n).
         face: To hold the edges of the rings, in the order of the walk.
         sign: To hold their signs, +1 where the walk ascends.
-        sizes: To hold the length of each ring, as long as ``face``.
+        sizes: To hold the length of each ring.
 
     Returns:
-        The next root, earlier than ``stop`` if its rings do not fit; the rings and entries written.
+        The next root, earlier than ``stop`` if its rings are too many; the rings and entries.
     """
     distance, blocked, queue, close = small[0], small[1], large[0], large[1]
     path, slot = np.empty(limit + 1, np.int64), np.empty(limit + 1, np.int64)
@@ -125,16 +127,17 @@ def search(
                     for j in range(ptr[w], ptr[w + 1]):
                         blocked[neighbor[j]] += 1
                 elif w > first:
-                    full = entries + depth + 2 > len(face)
+                    full = entries + depth + 2 > most
                     if full:
                         continue
-                    face[entries], sign[entries] = close[first], 1
-                    for k in range(1, depth + 1):
-                        step = slot[k] - 1
-                        face[entries + k] = edge[step]
-                        sign[entries + k] = 1 if path[k] < neighbor[step] else -1
-                    face[entries + depth + 1], sign[entries + depth + 1] = close[w], -1
-                    sizes[rings] = depth + 2
+                    if len(face):
+                        face[entries], sign[entries] = close[first], 1
+                        for k in range(1, depth + 1):
+                            step = slot[k] - 1
+                            face[entries + k] = edge[step]
+                            sign[entries + k] = 1 if path[k] < neighbor[step] else -1
+                        face[entries + depth + 1], sign[entries + depth + 1] = close[w], -1
+                        sizes[rings] = depth + 2
                     rings, entries = rings + 1, entries + depth + 2
             blocked[first] -= 1
             if full:
@@ -143,6 +146,8 @@ def search(
             distance[queue[j]] = 0
         if full:
             degree[root] = alive
-            return root, before[0], before[1]
+            if len(face):
+                rings, entries = before
+            return root, rings, entries
         _remove(root, ptr, neighbor, degree, queue)
     return stop, rings, entries

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mpsn._rows.memory import in_memory
 from mpsn._rows.packages import package
 from mpsn.complexes import SimplicialComplex
 from mpsn.errors import ComplexError, warn
@@ -117,8 +118,9 @@ def witness_complex(
     if y is not None and len(y) == len(position) > 1:
         warn("Labels y of the points are left out: the vertices are landmarks.")
         y = None
-    builder = package("gudhi", "tda").EuclideanWitnessComplex(landmarks=chosen, witnesses=cloud)
-    tree = builder.create_simplex_tree(radius**2, -1 if max_dim is None else max_dim)
+    with in_memory("a complex", "use fewer landmarks, a smaller radius or a smaller max_dim"):
+        builder = package("gudhi", "tda").EuclideanWitnessComplex(landmarks=chosen, witnesses=cloud)
+        tree = builder.create_simplex_tree(radius**2, -1 if max_dim is None else max_dim)
     return _keep(tree, torch.tensor(chosen, dtype=torch.float64).to(position), y, squared=True)
 
 
@@ -129,9 +131,10 @@ def _delaunay(
     if radius is not None:
         check_radius(radius)
     position, x, y = as_points(points, device)
-    builder = getattr(package("gudhi", "tda"), kind)(points=position.double().cpu().numpy())
     most = math.inf if radius is None else radius**2
-    tree = builder.create_simplex_tree(most, output_squared_values=False)
+    with in_memory("a complex", "use fewer points, or points of fewer dimensions"):
+        builder = getattr(package("gudhi", "tda"), kind)(points=position.double().cpu().numpy())
+        tree = builder.create_simplex_tree(most, output_squared_values=False)
     if max_dim is not None:
         tree.prune_above_dimension(max_dim)
     if left := len(position) - tree.num_vertices():

@@ -1,23 +1,23 @@
 """Clique complexes: every clique of a graph becomes a simplex."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mpsn._rows.memory import Budget
 from mpsn.complexes import ComplexDataset, SimplicialComplex
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import CleanGraphs, clean_graphs, complex_of
 from mpsn.lifting import _cliques_cpu as cliques_cpu
 from mpsn.lifting._cliques_torch import extend as extend_torch
-from mpsn.lifting._shared import (
-    CHUNK,
-    Budget,
-    Device,
-    check_size,
-    track,
-)
+from mpsn.lifting._shared import CHUNK, Device, check_size, track
+
+EDGE_BYTES = 48  # peak memory per edge: cleaned, as a face table, and its last vertex
+LEVEL = 3  # numbers per clique beside its faces, while those of a larger dimension are found
+ROOTS = 1 << 12  # vertices whose cliques are counted between two looks at the progress
 
 
 def clique_complex(
@@ -68,9 +68,9 @@ def clique_complexes(
     """
     check_size(max_dim, "max_dim", 0, "all cliques")
     clean = clean_graphs(graphs, device)
-    budget = Budget(max_bytes, clean.edges.device, [clean.num_nodes])
-    incidences = as_incidences(cliques(clean, max_dim, budget), clean.num_nodes)
-    return ComplexDataset(complex_of(SimplicialComplex, clean, incidences))
+    with Budget(max_bytes, clean.edges.device, [clean.num_nodes]) as budget:
+        incidences = as_incidences(cliques(clean, max_dim, budget), clean.num_nodes)
+        return ComplexDataset(complex_of(SimplicialComplex, clean, incidences))
 
 
 def cliques(
@@ -83,7 +83,8 @@ def cliques(
     edges, tables = clean.edges, []
     if max_dim == 0 or not len(edges):
         return []
-    budget.check(len(edges), 24 * len(edges))
+    budget.check(len(edges), EDGE_BYTES * len(edges))
+    tally = partial(_tally, clean, max_dim, budget, ordered, budget.used)
     extend = _extend if edges.is_cpu else extend_torch
     faces, last, ptr = edges.flip(1), edges[:, 1].contiguous(), clean.starts
     while len(faces):
@@ -91,8 +92,27 @@ def cliques(
         budget.spend(len(faces), 8 * faces.numel())
         if len(tables) == max_dim:
             break
+        budget.tally = None if len(tables) + 1 == max_dim else tally
         faces, last, ptr = extend(faces, last, ptr, ordered, clean.num_nodes, budget)
+    budget.tally = None
     return tables
+
+
+def _tally(
+    clean: CleanGraphs, max_dim: int | None, budget: Budget, ordered: bool, used: int
+) -> None:
+    """Count all cliques without keeping them, and refuse those that would not fit."""
+    ptr, ends = clean.starts.cpu().numpy(), clean.edges[:, 1].cpu().contiguous().numpy()
+    deepest = int(np.diff(ptr).max())  # the first vertex of a clique has an edge to all others
+    counts = np.zeros((deepest if max_dim is None else min(deepest, max_dim)) + 1, np.int64)
+    entries, most, n = 0, (budget.limit - used) // 8, clean.num_nodes
+    for start in track(range(0, n, ROOTS), 2):
+        if entries <= most:
+            part = start, min(n, start + ROOTS)
+            entries += cliques_cpu.tally(ptr, ends, ordered, *part, counts, most - entries)
+    rows, level = int(counts.sum()) + len(ends), max(int(counts.max()), len(ends))
+    need = used + 8 * (entries + 2 * len(ends) + LEVEL * level) + budget.cell_bytes * rows
+    budget.refuse(need, f"{rows:,} cliques" + " and more" * (entries > most))
 
 
 def _extend(
@@ -105,7 +125,7 @@ def _extend(
         cliques_cpu.count(*arrays, start, min(m, start + CHUNK), children[1:])
     np.cumsum(children, out=children)
     total = int(children[-1])
-    budget.check(total, 8 * total * (width + 2))
+    budget.check(total, 8 * (total * (width + 2) + LEVEL * m))
     out, out_last, row = np.empty((total, width + 1), np.int64), np.empty(total, np.int64), 0
     for start in track(starts, width):
         row = cliques_cpu.fill(*arrays, start, min(m, start + CHUNK), row, out, out_last)

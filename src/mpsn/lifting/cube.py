@@ -1,17 +1,21 @@
 """Cube complexes: every square, cube, ... of a graph becomes a cell."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import torch
 from torch import Tensor
 
+from mpsn._rows.memory import Budget
 from mpsn._rows.rows import unique_rows
 from mpsn.complexes import ComplexDataset, CubicalComplex, Incidence
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import clean_graphs, complex_of
 from mpsn.lifting._joins import Neighbors, grow, listed
-from mpsn.lifting._shared import Budget, Device, check_size
+from mpsn.lifting._shared import Device, check_size
+
+FACTOR = 5  # numbers per vertex of a cube while its faces are found
 
 
 def cube_complex(
@@ -63,16 +67,16 @@ def cube_complexes(
     check_size(max_dim, "max_dim", 0, "all cubes")
     clean = clean_graphs(graphs, device)
     n, edges = clean.num_nodes, clean.edges
-    budget = Budget(max_bytes, edges.device, [n])
-    budget.check(len(edges), 32 * len(edges))
-    budget.spend(len(edges), 32 * len(edges))
-    cubes = [edges] if max_dim != 0 and len(edges) else []  # their vertices, (n_k, 2^k)
-    around = Neighbors(edges, n)
-    while cubes and len(cubes[-1]) and len(cubes) != max_dim:
-        cubes.append(_extend(cubes[-1], around, budget))
-    incidences = as_incidences([rows.flip(1) for rows in cubes[:1]], n)
-    incidences += [_incidence(rows, below, n) for below, rows in pairwise(cubes)]
-    return ComplexDataset(complex_of(CubicalComplex, clean, incidences))
+    with Budget(max_bytes, edges.device, [n]) as budget:
+        budget.check(len(edges), 32 * len(edges))
+        budget.spend(len(edges), 32 * len(edges))
+        cubes = [edges] if max_dim != 0 and len(edges) else []  # their vertices, (n_k, 2^k)
+        around = Neighbors(edges, n, budget)
+        while cubes and len(cubes[-1]) and len(cubes) != max_dim:
+            cubes.append(_extend(cubes[-1], around, budget))
+        incidences = as_incidences([rows.flip(1) for rows in cubes[:1]], n)
+        incidences += [_incidence(rows, below, n) for below, rows in pairwise(cubes)]
+        return ComplexDataset(complex_of(CubicalComplex, clean, incidences))
 
 
 def _extend(cubes: Tensor, around: Neighbors, budget: Budget) -> Tensor:
@@ -99,8 +103,10 @@ def _extend(cubes: Tensor, around: Neighbors, budget: Budget) -> Tensor:
         return fits & (not done), fits & done
 
     size = 8 * (2 * k + 2 * half)  # of the faces and the vertices of a cube
-    chunks = grow(cubes, around, judge, budget, column)
-    larger = torch.cat([cubes.new_zeros(0, 2 * half), *listed(chunks, budget, lambda _: size)])
+    meanwhile = 8 * FACTOR * 2 * half  # while its faces are cells
+    chunks = partial(grow, cubes, around, judge, budget, column)
+    cells = listed(chunks, budget, lambda _: size + meanwhile)
+    larger = cells.get(2 * half, cubes.new_zeros(0, 2 * half))
     budget.spend(len(larger), len(larger) * size)
     return larger
 

@@ -9,12 +9,13 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn._rows.checks import as_tensor
-from mpsn._rows.memory import available_memory, check_room
+from mpsn._rows.memory import available_memory, check_room, in_memory
 from mpsn.complexes import CubicalComplex
 from mpsn.complexes.complex import as_incidences
 from mpsn.errors import ComplexError
 
 Axes = tuple[int, ...]  # along which a cell extends
+CELL_BYTES = 24  # of a cell: its number, and its value and place while they are found
 
 
 def cubical_complex(
@@ -57,31 +58,32 @@ def cubical_complex(
     values = as_tensor(array, "the array")
     grid = [size + top for size in values.shape]  # of the vertices
     _check_memory(grid, values, max_bytes)
-    values = _values(values)
-    keep = _mask(mask, values)
-    axes = tuple(axis for axis, size in enumerate(grid) if size > 1)
-    kinds = [list(combinations(axes, k)) for k in range(len(axes) + 1)]
-    cells: dict[Axes, tuple[Tensor, Tensor]] = {  # values, and whether they are kept
-        axes if top else (): (values.masked_fill(~keep, torch.inf), keep)
-    }
-    for kind in [kind for level in (kinds[-2::-1] if top else kinds[1:]) for kind in level]:
-        axis = next(axis for axis in axes if (axis in kind) != top)
-        near = tuple(sorted({*kind} ^ {axis}))
-        cells[kind] = _coarser(*cells[near], axis) if top else _finer(*cells[near], axis)
-    index: dict[Axes, Tensor] = {}
-    tables, x, counts = [], [], []
-    for k, level in enumerate(kinds):
-        if k:
-            tables.append(torch.cat([_faces(kind, index)[cells[kind][1]] for kind in level]))
-        counts.append(0)
-        for kind in level:
-            kept = cells[kind][1]
-            index[kind] = kept.reshape(-1).cumsum(0).view(kept.shape) + (counts[k] - 1)
-            counts[k] += int(kept.sum())
-        x.append(torch.cat([cells[kind][0][cells[kind][1]] for kind in level])[:, None])
-    ptr = [torch.tensor([0, n], device=values.device) for n in counts]
-    incidences = as_incidences(tables, counts[0])
-    return CubicalComplex.unchecked(incidences, ptr, num_vertices=counts[0], x=x)
+    with in_memory("an image and its complex", "crop it"):
+        values = _values(values)
+        keep = _mask(mask, values)
+        axes = tuple(axis for axis, size in enumerate(grid) if size > 1)
+        kinds = [list(combinations(axes, k)) for k in range(len(axes) + 1)]
+        cells: dict[Axes, tuple[Tensor, Tensor]] = {  # values, and whether they are kept
+            axes if top else (): (values.masked_fill(~keep, torch.inf), keep)
+        }
+        for kind in [kind for level in (kinds[-2::-1] if top else kinds[1:]) for kind in level]:
+            axis = next(axis for axis in axes if (axis in kind) != top)
+            near = tuple(sorted({*kind} ^ {axis}))
+            cells[kind] = _coarser(*cells[near], axis) if top else _finer(*cells[near], axis)
+        index: dict[Axes, Tensor] = {}
+        tables, x, counts = [], [], []
+        for k, level in enumerate(kinds):
+            if k:
+                tables.append(torch.cat([_faces(kind, index)[cells[kind][1]] for kind in level]))
+            counts.append(0)
+            for kind in level:
+                kept = cells[kind][1]
+                index[kind] = kept.reshape(-1).cumsum(0).view(kept.shape) + (counts[k] - 1)
+                counts[k] += int(kept.sum())
+            x.append(torch.cat([cells[kind][0][cells[kind][1]] for kind in level])[:, None])
+        ptr = [torch.tensor([0, n], device=values.device) for n in counts]
+        incidences = as_incidences(tables, counts[0])
+        return CubicalComplex.unchecked(incidences, ptr, num_vertices=counts[0], x=x)
 
 
 def _sides(t: Tensor, axis: int) -> tuple[Tensor, Tensor]:
@@ -146,7 +148,7 @@ def _mask(mask: object, values: Tensor) -> Tensor:
 def _check_memory(grid: list[int], values: Tensor, max_bytes: int | None) -> None:
     cells = math.prod(2 * n - 1 for n in grid)
     entries = sum(2 * (n - 1) * cells // (2 * n - 1) for n in grid)
-    need = 8 * entries + (8 + values.element_size()) * cells
+    need = 8 * entries + (CELL_BYTES + values.element_size()) * cells
     limit = available_memory(values.device) if max_bytes is None else max_bytes
     got = f"an array of shape {tuple(values.shape)} with {cells} cells"
     check_room(need, limit, "a complex", got, "crop it, or raise max_bytes")

@@ -1,9 +1,10 @@
 """Directed flag complexes: the ordered cliques of a digraph."""
 
+from mpsn._rows.memory import Budget
 from mpsn.complexes import CellComplex, Incidence
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import clean_graphs, complex_of
-from mpsn.lifting._shared import Budget, Device, check_size
+from mpsn.lifting._shared import Device, check_size
 from mpsn.lifting.clique import cliques
 
 
@@ -36,8 +37,8 @@ def directed_flag_complex(
     """
     check_size(max_dim, "max_dim", 0, "all cliques")
     clean = clean_graphs([graph], device, directed=True)
-    budget = Budget(max_bytes, clean.edges.device, [clean.num_nodes])
-    incidences = as_incidences(cliques(clean, max_dim, budget, ordered=True), clean.num_nodes)
+    with Budget(max_bytes, clean.edges.device, [clean.num_nodes]) as budget:
+        incidences = as_incidences(cliques(clean, max_dim, budget, ordered=True), clean.num_nodes)
     for k, B in enumerate(incidences[1:], start=1):
         incidences[k] = Incidence.unchecked(B.face, B.count, None, B.offsets, B.signs)
     return complex_of(CellComplex, clean, incidences)

@@ -1,8 +1,11 @@
 """Other complexes of a graph: neighborhoods, independent sets, paths, and similar features."""
 
+from functools import partial
+
 import torch
 from scipy.sparse import csc_array
 
+from mpsn._rows.memory import Budget
 from mpsn._rows.rows import ends
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.complex import as_incidences
@@ -11,8 +14,8 @@ from mpsn.convert import CleanGraphs, Graph, clean_graphs, complex_of
 from mpsn.errors import GraphError, warn
 from mpsn.lifting._joins import Neighbors, grow, listed
 from mpsn.lifting._near import as_points, nearest
-from mpsn.lifting._shared import Budget, Device, check_size
-from mpsn.lifting.clique import clique_complex, cliques
+from mpsn.lifting._shared import Device, check_size
+from mpsn.lifting.clique import EDGE_BYTES, clique_complex, cliques
 from mpsn.lifting.relations import columns_complex
 
 
@@ -65,13 +68,15 @@ def independence_complex(
     check_size(max_dim, "max_dim", 0, "all independent sets")
     clean = _clean(graph, device)
     n = clean.num_nodes
-    budget = Budget(max_bytes, clean.edges.device, [n])
-    pairs = n * (n - 1) // 2 - len(clean.edges)
-    budget.check(pairs, 24 * pairs + n * n)
-    apart = torch.ones((n, n), dtype=torch.bool, device=clean.edges.device).triu_(1)
-    apart[clean.edges[:, 0], clean.edges[:, 1]] = False
-    clean = clean._replace(edges=apart.nonzero(), starts=ends(apart.sum(dim=1)))
-    return complex_of(SimplicialComplex, clean, as_incidences(cliques(clean, max_dim, budget), n))
+    with Budget(max_bytes, clean.edges.device, [n]) as budget:
+        pairs = n * (n - 1) // 2 - len(clean.edges)
+        budget.check(pairs, EDGE_BYTES * pairs + n * n)
+        apart = torch.ones((n, n), dtype=torch.bool, device=clean.edges.device).triu_(1)
+        apart[clean.edges[:, 0], clean.edges[:, 1]] = False
+        clean = clean._replace(edges=apart.nonzero(), starts=ends(apart.sum(dim=1)))
+        del apart
+        tables = cliques(clean, max_dim, budget)
+        return complex_of(SimplicialComplex, clean, as_incidences(tables, n))
 
 
 def path_complex(
@@ -104,20 +109,18 @@ def path_complex(
     check_size(max_dim, "max_dim", 0, "the length of the paths")
     clean = _clean(graph, device)
     n, device = clean.num_nodes, clean.edges.device
-    budget = Budget(max_bytes, device, [n])
-    around = Neighbors(clean.edges, n)
+    with Budget(max_bytes, device, [n]) as budget:
+        around = Neighbors(clean.edges, n, budget)
 
-    def judge(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        simple = (rows[:, :-1] != rows[:, -1:]).all(dim=1)
-        return simple & (rows.shape[1] <= length), simple & (rows[:, 0] < rows[:, -1])
+        def judge(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            simple = (rows[:, :-1] != rows[:, -1:]).all(dim=1)
+            return simple & (rows.shape[1] <= length), simple & (rows[:, 0] < rows[:, -1])
 
-    starts = torch.arange(n, device=device)[:, None]
-    chunks = grow(starts, around, judge, budget)
-    tables: dict[int, list[torch.Tensor]] = {}
-    for rows in listed(chunks, budget, lambda width: 8 * width, "a smaller length, "):
-        tables.setdefault(rows.shape[1], []).append(rows.sort(dim=1).values)
-    K = close_tables({width: torch.cat(rows).cpu() for width, rows in tables.items()}, n, max_dim)
-    return _dressed(K, clean)
+        starts = torch.arange(n, device=device)[:, None]
+        chunks = partial(grow, starts, around, judge, budget)
+        paths = listed(chunks, budget, lambda width: 8 * width, "a smaller length, ")
+        tables = {width: rows.sort(dim=1).values.cpu() for width, rows in paths.items()}
+        return _dressed(close_tables(tables, n, max_dim), clean)
 
 
 def nearest_neighbor_complex(
@@ -148,8 +151,8 @@ def nearest_neighbor_complex(
             "Expected a graph with features x of vertices, such as PyG Data, got none; set data.x."
         )
     x = as_points(plain.x, clean.edges.device).position
-    pairs = nearest(x, k, Budget(None, x.device, [len(x)]))
-    edges = torch.cat([clean.edges, pairs]).T
+    with Budget(None, x.device, [len(x)]) as budget:
+        edges = torch.cat([clean.edges, nearest(x, k, budget)]).T
     moved = [None if t is None else t.to(x.device) for t in (plain.x, plain.y)]
     joined = Graph(edges, plain.num_nodes, moved[0], None, moved[1], plain.labels)
     return clique_complex(joined, max_dim)

@@ -1,6 +1,7 @@
 """Motif complexes: occurrences of given small graphs become 2-cells."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations, permutations
 from typing import Any
 
@@ -8,13 +9,14 @@ import networkx as nx
 import torch
 from torch import Tensor
 
-from mpsn._rows.rows import Rows, ends
+from mpsn._rows.memory import Budget
+from mpsn._rows.rows import Rows, ends, unique_rows
 from mpsn.complexes import CellComplex
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import clean_graphs, complex_of
 from mpsn.errors import GraphError
 from mpsn.lifting._joins import Neighbors, grow, listed
-from mpsn.lifting._shared import Budget, Device
+from mpsn.lifting._shared import Device
 
 LARGEST = 8  # vertices of a pattern
 
@@ -59,17 +61,18 @@ def motif_complex(
     shapes = {shape for pattern in patterns for shape in _shapes(pattern)}
     clean = clean_graphs([graph], device)
     n = clean.num_nodes
-    budget = Budget(max_bytes, clean.edges.device, [n, len(clean.edges)])
-    around = Neighbors(clean.edges, n)
-    cycles = []  # (m, width) each, in lexicographic order
-    for width in sorted({width for width, _ in shapes}):
-        same = [shape for shape in shapes if shape[0] == width]
-        parts = [_cycles(around, clean.edges, shape, induced, budget) for shape in same]
-        cycles.append(torch.unique(torch.cat(parts), dim=0))
-    sizes = torch.cat([rows.new_full((len(rows),), rows.shape[1]) for rows in cycles])
-    walks = Rows(torch.cat([rows.reshape(-1) for rows in cycles]), n, ptr=ends(sizes))
-    incidences = [*as_incidences([clean.edges.flip(1)], n), around.polygons(walks)]
-    return complex_of(CellComplex, clean, incidences)
+    with Budget(max_bytes, clean.edges.device, [n, len(clean.edges)]) as budget:
+        around = Neighbors(clean.edges, n, budget)
+        cycles = []  # (m, width) each, in lexicographic order
+        for width in sorted({width for width, _ in shapes}):
+            same = [shape for shape in shapes if shape[0] == width]
+            parts = [_cycles(around, clean.edges, shape, induced, budget) for shape in same]
+            budget.reserve(_cost(width) * sum(map(len, parts)), f"cycles of {width} vertices")
+            cycles.append(parts[0] if len(parts) == 1 else unique_rows(torch.cat(parts), n)[0])
+        sizes = torch.cat([rows.new_full((len(rows),), rows.shape[1]) for rows in cycles])
+        walks = Rows(torch.cat([rows.reshape(-1) for rows in cycles]), n, ptr=ends(sizes))
+        incidences = [*as_incidences([clean.edges.flip(1)], n), around.polygons(walks)]
+        return complex_of(CellComplex, clean, incidences)
 
 
 Shape = tuple[int, frozenset[tuple[int, int]]]
@@ -118,6 +121,11 @@ def _cycles(
         done = fits if last + 1 == width else torch.zeros_like(fits)
         return fits ^ done, done
 
-    chunks = grow(edges, around, judge, budget)
-    cycles = listed(chunks, budget, lambda width: 9 * width + 8, "smaller patterns, ")
-    return torch.cat([edges.new_zeros((0, width)), *cycles])
+    chunks = partial(grow, edges, around, judge, budget)
+    cycles = listed(chunks, budget, _cost, "smaller patterns, ")
+    return cycles.get(width, edges.new_zeros((0, width)))
+
+
+def _cost(width: int) -> int:
+    """Return the bytes of a cycle, while its edges are found."""
+    return 64 * width + 8

@@ -6,24 +6,24 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from mpsn._rows.memory import Budget
 from mpsn._rows.rows import ends
 from mpsn.complexes import CellComplex, ComplexDataset, Incidence
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import CleanGraphs, clean_graphs, complex_of
 from mpsn.lifting import _rings
 from mpsn.lifting._joins import Neighbors
-from mpsn.lifting._shared import (
-    CHUNK,
-    Budget,
-    Device,
-    check_size,
-    track,
-)
+from mpsn.lifting._shared import CHUNK, Device, check_size, track
 from mpsn.lifting.clique import cliques
 
 ROOTS = 1 << 12  # vertices to search from at a time
+ENTRY_BYTES = 15  # of an edge of a ring: its number and sign, and what there is once for a ring
+LISTS = ((np.int64, 1), (np.int8, 1), (np.int64, 3))  # of edges, signs, and lengths of rings
 REMEDY = "a smaller max_ring, "
+Array = NDArray[np.int64]
+Small = NDArray[np.int32]
 
 
 def ring_complex(
@@ -80,15 +80,15 @@ def ring_complexes(
     check_size(max_dim, "max_dim", 0, "all cliques")
     clean = clean_graphs(graphs, device)
     n, top = clean.num_nodes, math.inf if max_dim is None else max_dim
-    budget = Budget(max_bytes, clean.edges.device, [n])
-    incidences = as_incidences(cliques(clean, int(min(top, 1)), budget), n)
-    if incidences and top > 1:
-        longest = max(3, min(max_ring, max(graph.num_nodes for graph in clean.graphs)))
-        rings = _find(clean, longest, budget)
-        incidences.append(rings)
-        if top > 2:
-            incidences += _cliques_on(rings, clean, max_dim, budget.from_vertices())
-    return ComplexDataset(complex_of(CellComplex, clean, incidences))
+    with Budget(max_bytes, clean.edges.device, [n]) as budget:
+        incidences = as_incidences(cliques(clean, int(min(top, 1)), budget), n)
+        if incidences and top > 1:
+            longest = max(3, min(max_ring, max(graph.num_nodes for graph in clean.graphs)))
+            rings = _find(clean, longest, budget)
+            incidences.append(rings)
+            if top > 2:
+                incidences += _cliques_on(rings, clean, max_dim, budget.from_vertices())
+        return ComplexDataset(complex_of(CellComplex, clean, incidences))
 
 
 def _cliques_on(
@@ -106,29 +106,56 @@ def _cliques_on(
 def _find(clean: CleanGraphs, longest: int, budget: Budget) -> Incidence:
     """Return the rings, found on the CPU also for a graph on a GPU."""
     n, device = clean.num_nodes, clean.edges.device
-    around = Neighbors(clean.edges.cpu(), n)
+    around = Neighbors(clean.edges.cpu(), n, budget)
     ptr, neighbor = around.vertex.offsets.numpy(), around.vertex.item.numpy()
     graph = ptr, neighbor, around.edge.numpy()
     degree = np.empty(n, np.int32)
     small, large = np.zeros((2, n), np.int32), np.empty((2, n), np.int64)
     _rings.prune(ptr, neighbor, degree, large[0])
     size = min(CHUNK, 64 * len(clean.edges))
-    out: list[Any] = [np.empty(size, kind) for kind in (np.int64, np.int8, np.int64)]
+    out: list[Any] = [np.empty(size // part, kind) for kind, part in LISTS]
     rings = entries = 0
     for start in track(range(0, n, ROOTS), 2):
         root, stop = start, min(n, start + ROOTS)
         while root < stop:
-            free = (out[0][entries:], out[1][entries:], out[2][rings:])
-            root, m, nnz = _rings.search(*graph, root, stop, longest, degree, small, large, *free)
+            free = *(part[entries:] for part in out[:2]), out[2][rings:]
+            bounds = root, stop, longest, size - entries
+            root, m, nnz = _rings.search(*graph, *bounds, degree, small, large, *free)
             rings, entries = rings + m, entries + nnz
             if root < stop:  # the rings of that vertex do not fit
-                size = min(2 * size, max(0, budget.limit - budget.used) // 9 + 1)
-                budget.check(max(rings, size // longest), 9 * size, REMEDY)
-                for array in out:
-                    array.resize(size, refcheck=False)
-    need = 9 * entries + 8 * rings
-    budget.check(rings, need, REMEDY)
-    budget.spend(rings, need)
-    parts = out[0][:entries], out[1][:entries], out[2][:rings]
-    face, sign, length = (torch.from_numpy(part).to(device) for part in parts)
-    return Incidence.unchecked(face, len(clean.edges), None, ends(length), sign)
+                size *= 2
+                if not budget.is_small(ENTRY_BYTES * size):
+                    size = entries + _count(graph, root, longest, degree, budget, rings, entries)
+                for array, (_, part) in zip(out, LISTS, strict=True):
+                    array.resize(size // part, refcheck=False)
+    budget.check(rings, ENTRY_BYTES * entries, REMEDY)
+    for array, length in zip(out, (entries, entries, rings), strict=True):
+        array.resize(length, refcheck=False)
+    budget.spend(rings, ENTRY_BYTES * entries)
+    face, sign, sizes = (torch.from_numpy(part).to(device) for part in out)
+    return Incidence.unchecked(face, len(clean.edges), None, ends(sizes), sign)
+
+
+def _count(
+    graph: tuple[Array, Array, Array],
+    root: int,
+    longest: int,
+    degree: Small,
+    budget: Budget,
+    rings: int,
+    entries: int,
+) -> int:
+    """Return the number of entries of all rings from a root on, or refuse them."""
+    n, degree, more = len(degree), degree.copy(), 0
+    small, large = np.zeros((2, n), np.int32), np.empty((2, n), np.int64)
+    nowhere: list[Any] = [np.empty(0, kind) for kind, _ in LISTS]
+    most = (budget.limit - budget.used) // ENTRY_BYTES - entries
+    for start in track(range(root, n, ROOTS), 2):
+        stop = min(n, start + ROOTS)
+        bounds = start, stop, longest, most - more
+        done, m, nnz = _rings.search(*graph, *bounds, degree, small, large, *nowhere)
+        rings, more = rings + m, more + nnz
+        if done < stop:
+            budget.refuse(budget.limit + 1, f"more than {rings:,} rings", REMEDY)
+    budget.check(rings, ENTRY_BYTES * (entries + more), REMEDY)
+    return more

@@ -1,17 +1,21 @@
 """Vietoris-Rips complexes of points."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 import torch
 from torch import Tensor
 
+from mpsn._rows.memory import Budget
 from mpsn.complexes import SimplicialComplex
 from mpsn.complexes.complex import as_incidences
 from mpsn.convert import clean_graphs, complex_of
 from mpsn.errors import ComplexError
 from mpsn.lifting._near import as_points, check_radius, closer, lengths, nearest, within
-from mpsn.lifting._shared import Budget, Device, check_size
+from mpsn.lifting._shared import Device, check_size
 from mpsn.lifting.clique import cliques
+
+CELL_BYTES = 32  # of a simplex, while its diameter is found
 
 
 def rips_complex(
@@ -59,19 +63,21 @@ def rips_complex(
         check_radius(radius)
     position, x, y = as_points(points, device)
     n = len(position)
-    budget = Budget(max_bytes, position.device, [n])
-    if k is None:
-        assert radius is not None
-        pairs = within(position, radius, budget)
-    else:
-        pairs = nearest(position, k, budget)
-        if radius is not None:
-            pairs = closer(position, pairs, radius)
-    clean = clean_graphs([(pairs.T, n)])
-    tables = cliques(clean, max_dim, budget)
-    values = [v.to(x.dtype)[:, None] for v in diameters(lengths(position, clean.edges), tables)]
-    K = complex_of(SimplicialComplex, clean, as_incidences(tables, n))
-    return K.replace(x=[x, *values], y=y)
+    with Budget(max_bytes, position.device, [n], CELL_BYTES) as budget:
+        if k is None:
+            assert radius is not None
+            pairs = within(position, radius, budget)
+        else:
+            pairs = nearest(position, k, budget)
+            if radius is not None:
+                pairs = closer(position, pairs, radius)
+        clean = clean_graphs([(pairs.T, n)])
+        del pairs
+        tables = cliques(clean, max_dim, budget)
+        edges = lengths(position, clean.edges)
+        values = [v.to(x.dtype)[:, None] for v in diameters(edges, tables)]
+        K = complex_of(SimplicialComplex, clean, as_incidences(tables, n))
+        return K.replace(x=[x, *values], y=y)
 
 
 def diameters(edges: Tensor, tables: Sequence[Tensor]) -> list[Tensor]:
@@ -79,6 +85,6 @@ def diameters(edges: Tensor, tables: Sequence[Tensor]) -> list[Tensor]:
     out: list[Tensor] = []
     for table in tables:
         if out:
-            edges = torch.stack([edges[column] for column in table.T]).amax(dim=0)
+            edges = reduce(torch.maximum, (edges[column] for column in table.T))
         out.append(edges)
     return out
