@@ -6,6 +6,14 @@ from mpsn.lifting.clique import clique_complex, clique_complexes
 from mpsn.lifting.cube import cube_complex, cube_complexes
 from mpsn.lifting.cubical import cubical_complex
 from mpsn.lifting.directed import directed_flag_complex
+from mpsn.lifting.encodings import (
+    Encoding,
+    degrees,
+    encode_cells,
+    heat_kernel,
+    hodge_eigenvectors,
+    return_probabilities,
+)
 from mpsn.lifting.features import lift_features
 from mpsn.lifting.graphs import (
     independence_complex,
@@ -22,6 +30,7 @@ from mpsn.lifting.rips import rips_complex
 __all__ = [
     "LIFTS",
     "AnyLift",
+    "Encoding",
     "Lift",
     "alpha_complex",
     "cech_complex",
@@ -30,9 +39,13 @@ __all__ = [
     "cube_complex",
     "cube_complexes",
     "cubical_complex",
+    "degrees",
     "directed_flag_complex",
     "dowker_complex",
+    "encode_cells",
     "from_groups",
+    "heat_kernel",
+    "hodge_eigenvectors",
     "hypergraph_complex",
     "independence_complex",
     "lift_features",
@@ -42,6 +55,7 @@ __all__ = [
     "neighborhood_complex",
     "options_of",
     "path_complex",
+    "return_probabilities",
     "ring_complex",
     "ring_complexes",
     "rips_complex",
