@@ -122,37 +122,31 @@ class CINConv(Layer):
         self, K: Complex, xs: Sequence[Tensor | None], dims: Sequence[int] | None = None
     ) -> list[Tensor]:
         """Return new features of ``dims``, by default all; the inputs are not modified."""
-        hs, every = self.inputs(K, xs), range(self.max_dim + 1)
-        dims = every if dims is None else dims
-        if not set(dims) <= set(every):
+        weight = self.mlp_update[0][0].weight  # type: ignore
+        hs = cochains(K, xs, self.max_dim, self.in_channels, weight)
+        if len(self.project):
+            hs = self.project(K, hs)
+        dims = range(self.max_dim + 1) if dims is None else dims
+        if not set(dims) <= set(range(self.max_dim + 1)):
             raise LayerError(f"Expected dims from 0 to {self.max_dim}, got {dims}.")
         # Gradients are computed in reverse order: perceptrons of low dimensions first, messages
         # last. This order needs the least memory in training.
-        ups, out = [self.from_upper(K, hs, k) for k in dims], []
+        ups, out = [], []
+        for k in dims:
+            up = self.own(k, hs[k], 1)
+            if k < self.max_dim:
+                up = up + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1))
+            ups.append(up)
         for k in reversed(dims):
-            lower = [self.from_lower(K, hs, k)] if self.mlp_lower else []
-            out.append(self.update(k, self.from_faces(K, hs, k), ups.pop(), *lower))
+            parts = [self.own(k, hs[k], 0), ups.pop()]
+            if k:
+                parts[0] = parts[0] + K.incidence(k).from_faces(hs[k - 1])
+            if self.mlp_lower:
+                parts.append(self.own(k, hs[k], 2))
+                if k:
+                    parts[2] = parts[2] + self.lower(k, hs[k], hs[k - 1], K.incidence(k))
+            out.append(self.update(k, *parts))
         return out[::-1]
-
-    def inputs(self, K: Complex, xs: Sequence[Tensor | None]) -> list[Tensor]:
-        """Return the features that cells send, of one width, from those that the layer takes."""
-        hs = cochains(K, xs, self.max_dim, self.in_channels, self.mlp_update[0][0].weight)  # type: ignore
-        return self.project(K, hs) if len(self.project) else hs
-
-    def from_faces(self, K: Complex, hs: Sequence[Tensor], k: int) -> Tensor:
-        """Return what MLP_B reads for the k-cells."""
-        own = self.own(k, hs[k], 0)
-        return own + K.incidence(k).from_faces(hs[k - 1]) if k else own
-
-    def from_upper(self, K: Complex, hs: Sequence[Tensor], k: int) -> Tensor:
-        """Return what MLP_↑ reads for the k-cells."""
-        own, above = self.own(k, hs[k], 1), k < self.max_dim
-        return own + self.upper(k, hs[k], hs[k + 1], K.incidence(k + 1)) if above else own
-
-    def from_lower(self, K: Complex, hs: Sequence[Tensor], k: int) -> Tensor:
-        """Return what MLP_↓ reads for the k-cells."""
-        own = self.own(k, hs[k], 2)
-        return own + self.lower(k, hs[k], hs[k - 1], K.incidence(k)) if k else own
 
     def own(self, k: int, h: Tensor, part: int) -> Tensor:
         """Return (1 + ε_B) h, part 0, (1 + ε_↑) h, part 1, or (1 + ε_↓) h, part 2."""
@@ -179,9 +173,8 @@ class CINConv(Layer):
 
     def update(self, k: int, *parts: Tensor) -> Tensor:
         """Return MLP_U(MLP_B(·) ‖ MLP_↑(·) [‖ MLP_↓(·)]), without forming the concatenation."""
-        rows = [self.mlp_boundary[k](parts[0]), self.mlp_upper[k](parts[1])]
-        if self.mlp_lower:
-            rows.append(self.mlp_lower[k](parts[2]))
+        perceptrons = (self.mlp_boundary, self.mlp_upper, self.mlp_lower)
+        rows = [mlps[k](part) for mlps, part in zip(perceptrons, parts, strict=False)]
         out: Tensor = self.mlp_update[k](rows)
         return out
 
