@@ -4,6 +4,7 @@ import hashlib
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -70,9 +71,21 @@ def watch():
 
 
 def perform(experiment, job, data):
-    """Return the runs of a job, and how they came about."""
+    """Return the runs of a job, and how they came about.
+
+    There is one for each seed and fold, with all that the table needs; all steps are reported, and
+    torch's generator is as it was.
+    """
+    ticks, state = [], torch.get_rng_state()
     with watch() as seen:
-        runs = experiment.work(job, Resources(torch.device("cpu"), data, lambda n: None))
+        runs = experiment.work(job, Resources(torch.device("cpu"), data, ticks.append))
+    assert sum(ticks) == experiment.steps(job)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert [(r.seed, r.fold) for r in runs] == list(product(job.seeds, job.folds))
+    metrics, curves = experiment.measured(job)
+    for run in runs:
+        assert all(np.isfinite(run.metrics[name]) for name in metrics)
+        assert {name: len(run.curve[name]) for name in curves} == dict(curves)
     return runs, seen
 
 

@@ -25,7 +25,10 @@ TOY = {"a": ToyConfig(0.5), "b": ToyConfig(2.0)}
 
 
 def test_records_hold_all_there_is_to_know(tmp_path):
-    outcome = run(EXPERIMENT, TOY, 2, out=tmp_path)
+    names = []
+    counting = replace(EXPERIMENT, read=lambda name, folder: names.append(name))
+    outcome = run(counting, TOY, 2, out=tmp_path)
+    assert names == ["small one", "large one"]  # each once
     assert len(outcome.records) == 4 == len(list(tmp_path.glob("*/*.json")))
     record = next(r for r in outcome.records if str(r.job) == "b large one")
     assert record.job.config == TOY["b"]

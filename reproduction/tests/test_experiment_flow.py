@@ -49,51 +49,23 @@ def record(row, config, values, curve=True):
 
 @pytest.fixture(scope="module")
 def runs(data):
-    """Two seeds of a small ReLU and a small Tanh network, and the ticks they made."""
-    found, ticks = {}, []
+    """Two seeds of a small ReLU and a small Tanh network."""
+    found = {}
     for act in ("relu", "tanh"):
         config = replace(SMALL, model=SMALL.model.replace(act=act))
-        resources = replace(CPU, data=data, tick=ticks.append)
-        found[act] = flow.work(Job(act, config, seeds=(0, 1)), resources)
-    return found, ticks
-
-
-def test_training_reports(runs):
-    found, ticks = runs
-    assert sum(ticks) == 2 * flow.steps(Job("", SMALL, seeds=(0, 1))) == 160
-    assert [run.seed for run in found["tanh"]] == [0, 1]
-    for run in (*found["relu"], *found["tanh"]):
-        assert {len(values) for values in run.curve.values()} == {40}
-        assert run.curve["test"][-1] == run.metrics["test"]
-        assert run.curve["loss"][-1] < run.curve["loss"][0]
-    assert found["tanh"][0].curve != found["tanh"][1].curve
+        found[act] = flow.work(Job(act, config, seeds=(0, 1)), replace(CPU, data=data))
+    return found
 
 
 def test_the_paper_in_small(runs):
     """ReLU learns one orientation by heart; a network with odd layers does not care which it is."""
-    found, _ = runs
     relu, tanh = (
-        {part: np.mean([run.metrics[part] for run in found[act]]) for part in ("train", "test")}
+        {part: np.mean([run.metrics[part] for run in runs[act]]) for part in ("train", "test")}
         for act in ("relu", "tanh")
     )
     assert relu["train"] >= 90
     assert relu["test"] <= 60
     assert tanh["test"] >= 70
-
-
-def test_the_same_job_gives_the_same_runs(data):
-    config = replace(
-        SMALL, model=Network(EdgeFlowNet, hidden=4), training=Training(epochs=2, batch=16)
-    )
-    job = Job("mpsn-tanh", config, seeds=(3, 1))
-    resources = replace(CPU, data=data)
-    state = torch.get_rng_state()
-    runs = flow.work(job, resources)
-    assert torch.equal(torch.get_rng_state(), state)
-    torch.manual_seed(99)
-    assert flow.work(job, resources) == runs
-    (alone,) = flow.work(replace(job, seeds=(1,)), resources)  # a seed does not see the others
-    assert alone == runs[1]
 
 
 def test_training_takes_one_thread(data):

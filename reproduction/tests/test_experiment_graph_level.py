@@ -188,13 +188,7 @@ def test_experiments_from_files_to_tables(name, folder, tmp_path):
     assert not result.missing
     for record in result.records:
         for run in record.runs:
-            limit = record.job.config.max_parameters
-            assert run.metrics.get("parameters", 0) <= limit
-            if record.job.config.train:
-                best = max if name == "molhiv" else min
-                assert run.metrics["val"] == pytest.approx(best(run.curve["val"]), rel=1e-4)
-                chosen = run.curve["test"][run.metrics["chosen"]]
-                assert run.metrics["test"] == pytest.approx(chosen, rel=1e-4)
+            assert run.metrics.get("parameters", 0) <= record.job.config.max_parameters
             if name == "counting":
                 each = [run.metrics[f"test_{target}"] for target in NAMES]
                 assert run.metrics["test"] == pytest.approx(np.mean(each), rel=1e-4)

@@ -8,11 +8,12 @@ import torch
 
 import complex_files as files
 from mpsn_reproduction import reproduce
-from mpsn_reproduction.experiment import Job, Resources
+from mpsn_reproduction.experiment import Job
 from mpsn_reproduction.papers import next as experiment
 from mpsn_reproduction.papers.next import OrientedConfig, OrientedNet, SCoNe, SCoNeConfig
 from mpsn_reproduction.papers.next_data import next_nodes
 from mpsn_reproduction.settings import rows
+from protocol import perform
 
 CONFIGS = rows("next", experiment.NextConfig)
 
@@ -86,13 +87,8 @@ def test_markov_chains_count_steps(made):
 def test_walks_that_go_on_straight_are_learned(made):
     _, data, _ = made
     config = replace(CONFIGS["oriented"], training=replace(CONFIGS["oriented"].training, epochs=25))
-    ticks = []
-    job = Job("oriented", config, "", (0,), (0, 1))
-    resources = Resources(torch.device("cpu"), data, ticks.append)
-    runs = experiment.work(job, resources)
-    assert sum(ticks) == experiment.steps(job) == 2 * 25
+    runs, _ = perform(experiment.EXPERIMENT, Job("oriented", config, "", (0,), (0, 1)), data)
     assert all(run.metrics["forward"] > 60 for run in runs)
-    assert runs == experiment.work(job, resources)
 
 
 def test_reproduce_draws_and_resumes(made, tmp_path):

@@ -171,26 +171,6 @@ def test_the_networks_are_trained_on_what_the_protocols_say(data, monkeypatch):
     assert len(seen["splits"]) == 4
 
 
-@pytest.mark.parametrize("config", [SMALL, KERNEL, DGCNN], ids=lambda config: config.model)
-def test_the_same_job_gives_the_same_runs(data, config):
-    jobs = EXPERIMENT.jobs("row", config, (1,))
-    assert [job.folds for job in jobs] == ([(0, 1)] if config.sin else [(0,), (1,)])
-    job = replace(jobs[0], folds=(0, 1))
-    torch.manual_seed(5)
-    ticks = []
-    first = EXPERIMENT.work(job, resources(data, ticks.append))
-    torch.manual_seed(6)
-    assert EXPERIMENT.work(job, resources(data)) == first
-    assert sum(ticks) == EXPERIMENT.steps(job)
-    (run, other) = first
-    assert run != replace(other, fold=0)
-    lengths = {len(curve) for curve in run.curve.values()}
-    assert lengths == {3 if config.train else 4}
-    assert all(len(run.curve[name]) == n for name, n in EXPERIMENT.measured(job).curves.items())
-    at = run.curve["val"].index(max(run.curve["val"]))
-    assert run.metrics["honest"] == run.curve["val_test"][at]
-
-
 def test_threads_do_not_matter(data):
     """Batches large enough for torch to divide sums among threads, which rounds differently."""
     wide = SMALL.sin.replace(hidden=128, layers=2)
@@ -274,6 +254,9 @@ def test_which_models_have_several_seeds():
         return [job.seeds for job in jobs]
 
     assert EXPERIMENT.seeds == 3
+    for config in (SMALL, KERNEL, DGCNN):  # networks side by side in all folds, others in one
+        folds = [job.folds for job in EXPERIMENT.jobs("row", config, (1,))]
+        assert folds == ([(0, 1)] if config.sin else [(0,), (1,)])
     assert seeds(SMALL) == [(0,), (1,), (2,)]
     assert seeds(replace(SMALL, sin=SMALL.sin.replace(max_dim=0))) == [(0, 1, 2)]
     assert seeds(replace(SMALL, sin=None, gin=Network(GIN))) == [(0, 1, 2)]
@@ -426,21 +409,6 @@ def test_missing_data_is_said_and_broken_data_refused_before_any_training(data, 
     (data / "tu/REDDIT-MULTI-5K.zip").write_bytes(b"")
     with pytest.raises(FileError, match="damaged"):
         run(EXPERIMENT, {"row": SMALL}, 1, out=data / "runs", data=data)
-
-
-def test_a_data_set_is_read_once_per_run(data, monkeypatch):
-    names = []
-
-    def read(name, folder):
-        names.append(name)
-        return tu.read(name, folder)
-
-    counting = replace(EXPERIMENT, read=read)
-    configs = {"kernel": KERNEL, "network": SMALL}
-    assert len(run(counting, configs, 2, out=data / "runs", data=data).records) == 4
-    assert names == ["REDDIT-MULTI-5K"]
-    run(counting, configs, 2, out=data / "runs", data=data)  # all recorded: nothing is read
-    assert len(names) == 1
 
 
 def test_stratified_folds_are_told_from_given_ones(data):

@@ -7,7 +7,7 @@ import torch
 
 from mpsn.nn.models import CIN
 from mpsn_reproduction import search as tuning
-from mpsn_reproduction.experiment import Job
+from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers import brec as _brec
 from mpsn_reproduction.papers import sr as _sr
 from mpsn_reproduction.settings import Network, rows
@@ -128,8 +128,9 @@ def test_untrained_networks_have_the_weights_of_their_seeds(module, row, name, m
         return embed(networks, *rest)
 
     monkeypatch.setattr(module, "embed", watched)
+    place = Resources(torch.device("cpu"), data, lambda n: None)
     for seeds in ((0, 1), (1,)):
-        perform(module.EXPERIMENT, Job(row, config, name, seeds), data)
+        module.EXPERIMENT.work(Job(row, config, name, seeds), place)
     zero, one = seen[0]
     assert not torch.isclose(zero, one).all()
     assert torch.equal(seen[-1][0], one)

@@ -71,14 +71,6 @@ def test_unknown_names_are_said_in_one_line(mpsn, tmp_path, arguments, said):
     assert not list(tmp_path.iterdir())
 
 
-def test_precision(mpsn, tmp_path):
-    arguments = ("--quick", "--model", "gnn-l0-inv", "--seeds", 1, "--precision", "bf16")
-    status, out, _ = mpsn("reproduce", "flow", *arguments, "--out", tmp_path)
-    assert status == 0
-    assert "Synthetic flows (bf16)" in out
-    assert [path.name for path in tmp_path.iterdir()] == ["flow-bf16-quick"]
-
-
 def test_without_ray_the_remedy_is_said(mpsn, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     status, _, err = mpsn("reproduce", "sr", "--engine", "ray", "--out", tmp_path)

@@ -64,14 +64,11 @@ def test_imports_of_the_reproduction_are_declared_with_lower_bounds():
     assert needed(ROOT / "reproduction/src") <= {name.partition(">=")[0] for name in users}
 
 
-EXEMPT = {"papers"}  # until their training is that of mpsn.training.Trainer
-
-
 def test_the_reproduction_uses_public_modules_only():
     """Import-linter knows no pattern for modules whose names begin with an underscore."""
     for path in (ROOT / "reproduction/src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and not EXEMPT & set(path.parts):
+            if isinstance(node, ast.ImportFrom):
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
                 assert not [n for n in names if n.startswith("mpsn.") and "._" in n], path
 

@@ -108,8 +108,9 @@ def read(source: str, folder: Path | None) -> Coauthors:
 
 
 def steps(job: Job) -> int:
-    """Return the number of epochs; a rule is one step."""
-    return 1 if isinstance(job.config.model, Rule) else int(job.config.training.epochs)
+    """Return the number of epochs of all seeds; a rule is one step."""
+    epochs = 1 if isinstance(job.config.model, Rule) else int(job.config.training.epochs)
+    return len(job.seeds) * epochs
 
 
 def work(job: Job, resources: Resources) -> list[Run]:

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._rows.packages import package
 from mpsn.complexes import Complex, ComplexDataset
 from mpsn.complexes.internal import open_or_load
 from mpsn.datasets import (
@@ -179,6 +178,8 @@ def fingerprints(smiles: Sequence[str], radius: int, bits: int) -> NDArray[np.ui
             "Expected molecules as SMILES for fingerprints, got a packed file; remove the .npz "
             "file from DIR, so that the .csv is read."
         )
-    generators = package("rdkit.Chem.rdFingerprintGenerator", "chem", "compute fingerprints")
-    make = generators.GetMorganGenerator(radius=radius, fpSize=bits)
-    return np.stack([make.GetFingerprintAsNumPy(parse_molecule(one)) for one in smiles])
+    molecules = [parse_molecule(one) for one in smiles]
+    from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
+
+    make = GetMorganGenerator(radius=radius, fpSize=bits)
+    return np.stack([make.GetFingerprintAsNumPy(molecule) for molecule in molecules])

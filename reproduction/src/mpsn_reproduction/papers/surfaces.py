@@ -311,8 +311,8 @@ def table(records: list[Record]) -> Table:
     ]
     notes = [
         "Balanced accuracy / Matthews' correlation coefficient, mean over seeds, each with a split "
-        "of its own; ± is the standard deviation. Twice subdivided are at most 50 test surfaces of "
-        "each type. "
+        "of its own; ± is the sample standard deviation. Twice subdivided are at most 50 test "
+        "surfaces of each type. "
         "majority, euler and betti are rules: the most frequent class of training surfaces, of "
         "those with the same Euler number, and of those with the same Betti numbers. Bold are the "
         "best balanced accuracies."
