@@ -14,7 +14,7 @@ import networkx as nx
 import pytest
 
 import toy_experiment
-from mpsn.cli import _models
+from mpsn.cli import _predict
 from mpsn_reproduction import page as _report
 from mpsn_reproduction.catalog import Entry
 from mpsn_reproduction.engine import run
@@ -89,7 +89,7 @@ def test_lines_of_json_and_chunks(mpsn, folders, saved, monkeypatch):
     rows = [json.loads(line) for line in whole.splitlines()]
     assert len(rows) == 24
     assert set(rows[0]) == {"graph", "prediction", "probability of thick", "probability of thin"}
-    monkeypatch.setattr(_models, "CHUNK", 5)
+    monkeypatch.setattr(_predict, "CHUNK", 5)
     _, parts, _ = mpsn("predict", saved, folders, "--json")
     again = [json.loads(line) for line in parts.splitlines()]
     assert [row["prediction"] for row in again] == [row["prediction"] for row in rows]

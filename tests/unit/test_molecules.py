@@ -293,7 +293,8 @@ def test_collections_of_molecules(tmp_path):
     with pytest.warns(LeftOut, match="row 1: 'xx' is not valid SMILES; row 2: there is no y"):
         items = list(found)
     assert [(name, label) for name, mol, label in items if mol] == [("m.csv:0", "a")]
-    assert found.table.row(2) == {"id": "9", "SMILES": "CC", "y": ""}
+    assert found.table.head == ["id", "SMILES", "y"]
+    assert found.table.rows[2] == ["9", "CC", ""]
     with pytest.raises(FileError, match="Expected one table of molecules"):
         read_collection([tmp_path / "m.csv"] * 2, smiles="SMILES")
     with pytest.raises(FileError, match="Expected one table of molecules"):

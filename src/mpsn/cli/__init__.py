@@ -16,8 +16,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from mpsn.cli._fit import fit
 from mpsn.cli._graphs import distinguish, lift
-from mpsn.cli._models import fit, predict
+from mpsn.cli._predict import predict
 from mpsn.cli._show import show
 from mpsn.cli.output import Command, name_types, print_error
 from mpsn.errors import (

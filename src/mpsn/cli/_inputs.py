@@ -87,6 +87,27 @@ def read_and_lift(
     return [path if how == "mesh" else read_array(path)], lift.many
 
 
+def read_one(data: list[Path], attributes: list[Path], max_dim: int) -> Any:
+    """Return the complex of a list of simplices, or the graph of another file."""
+    from mpsn.datasets import is_simplices, read_complex, read_graphs
+
+    if len(data) != 1:
+        raise GraphError(f"Expected one complex or graph for a model of cells, got {len(data)}.")
+    (path,) = data
+    text = path.suffix == ".txt" or path.name.endswith(".txt.gz")
+    if text or is_simplices(path):
+        return read_complex(path, attributes, max_dim=max_dim)
+    if attributes:
+        raise FileError(
+            f"Expected --attributes with a list of simplices (.txt, .simplices, .json), got "
+            f"{path}; a graph file holds its own attributes."
+        )
+    graphs = read_graphs(path)
+    if len(graphs) != 1:
+        raise GraphError(f"Expected one graph in {path}, got {len(graphs)}.")
+    return graphs[0]
+
+
 def refuse_bounds(what: str, how: str, **bounds: int | None) -> None:
     """Refuse bounds that a lift does not have."""
     from mpsn.lifting import options_of

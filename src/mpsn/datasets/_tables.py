@@ -55,10 +55,6 @@ class Table:
         position = self.position(name, first)
         return [row[position] for row in self.rows]
 
-    def row(self, number: int) -> dict[str, Any]:
-        """Return the cells of a row by name."""
-        return dict(zip(self.head, self.rows[number], strict=True))
-
 
 def read_lines(path: Path, what: str) -> list[tuple[int, list[str]]]:
     """Return number and cells of each line of a CSV or TSV, compressed with gzip or not."""
