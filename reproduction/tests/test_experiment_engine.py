@@ -10,13 +10,14 @@ import pytest
 import torch
 
 from mpsn.errors import FileError, MPSNError
+from mpsn.nn.models import Hierarchical
 from mpsn.training import from_plain
 from mpsn_reproduction import engine as _reproduce
 from mpsn_reproduction.catalog import CATALOG, find
 from mpsn_reproduction.engine import draw, run
 from mpsn_reproduction.experiment import DataSets, Resources
 from mpsn_reproduction.local import LocalEngine
-from mpsn_reproduction.settings import load, plain, rows
+from mpsn_reproduction.settings import Network, load, plain, rows
 from mpsn_reproduction.store import Store, differing, words
 from processes import start
 from toy_experiment import EXPERIMENT, Inner, ToyConfig, contents
@@ -304,3 +305,12 @@ def test_figures_come_as_png_and_svg(tmp_path):
     paths = draw(records, DataSets(EXPERIMENT, None), tmp_path / "figures")
     assert [path.name for path in paths] == ["curves.png", "curves.svg"]
     assert all(path.stat().st_size > 500 for path in paths)
+
+
+def test_two_classes_are_told_apart_by_one_setting():
+    """Not by all of them, which would change with every setting that is added to a class."""
+    config = rows("tu", find("tu").config, ["proteins-hierarchical"])["proteins-hierarchical"]
+    special = differing(config)["sin"]
+    assert special["ratio"] == 0.5
+    assert [name for name in special if special[name] == Network(Hierarchical)[name]] == ["ratio"]
+    assert from_plain(type(config), differing(config), "a record") == config

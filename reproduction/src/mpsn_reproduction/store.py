@@ -57,11 +57,18 @@ def differing(config: Any) -> dict[str, Any]:
     special: dict[str, Any] = json.loads(json.dumps(_differing(config)))
     if _makes(special, config):
         return special
-    complete = plain(config)  # where only a setting at its default tells one class from another
-    return {
-        name: value if _makes(complete | {name: value}, config) else complete[name]
-        for name, value in special.items()
-    }
+    complete = plain(config)
+    return {name: _told_apart(name, special[name], complete, config) for name in special}
+
+
+def _told_apart(name: str, value: Any, complete: dict[str, Any], config: Any) -> Any:
+    """Add a setting at its default where only that tells one class from another."""
+    defaults = complete[name] if isinstance(value, dict) else {}
+    for more in ({}, *({key: default} for key, default in defaults.items())):
+        longer = {**value, **more} if more else value
+        if _makes(complete | {name: longer}, config):
+            return longer
+    return complete[name]
 
 
 def _makes(values: dict[str, Any], config: Any) -> bool:
