@@ -129,7 +129,7 @@ def test_the_baseline_sees_no_edges(data):
 def test_rows_are_chosen_by_data_set_and_model(data):
     assert set(select([NAME], ["gin"])) == {"imdb-binary-gin"}
     assert set(select([], ["reddit-binary-sin-sum"])) == {"reddit-binary-sin-sum"}
-    with pytest.raises(ConfigError, match="Expected models among sin, gin, agnostic"):
+    with pytest.raises(ConfigError, match="Expected names among sin, gin, agnostic"):
         select([], ["sim"])
     with pytest.raises(ConfigError, match="Expected data sets among PROTEINS"):
         select(["MUTAG"], [])

@@ -20,7 +20,6 @@ from mpsn_reproduction.experiment import DataSets, Job, Measured, Record, Resour
 from mpsn_reproduction.papers import tu
 from mpsn_reproduction.papers.folds import Folds, fair_folds
 from mpsn_reproduction.papers.tu_table import FOLDS, Score
-from mpsn_reproduction.settings import rows
 from mpsn_reproduction.table import Cell, Table, quoted
 
 if TYPE_CHECKING:
@@ -49,20 +48,10 @@ NOTES = [
 
 def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, tu.TUConfig]:
     """Return the rows of some data sets and models, or rows named themselves."""
-    found = rows("fair", tu.TUConfig)
-    for kind, names, known in (
-        ("data sets", datasets, PUBLISHED),
-        ("models", models, {**MODELS, **found}),
-    ):
-        for name in names:
-            if name not in known:
-                raise ConfigError(f"Expected {kind} among {', '.join(known)}, got {name!r}.")
-    return {
-        row: config
-        for row, config in found.items()
-        if config.dataset in (datasets or PUBLISHED)
-        and (not models or row in models or config.model in models)
-    }
+    for name in datasets:
+        if name not in PUBLISHED:
+            raise ConfigError(f"Expected data sets among {', '.join(PUBLISHED)}, got {name!r}.")
+    return tu.select(datasets or [*PUBLISHED], models, experiment="fair", labels=MODELS)
 
 
 def read(name: str, folder: Path | None) -> tuple[TUDataset, Folds]:
@@ -114,18 +103,18 @@ def selected(records: Sequence[Record]) -> dict[tuple[str, str], Score]:
 
 def table(records: list[Record]) -> Table:
     """Return our accuracies beside those of Errica et al."""
-    found, lines, notes = selected(records), [], list(NOTES)
-    for dataset in (name for name in TU_SETS if any(key[0] == name for key in found)):
+    scores, lines, notes = selected(records), [], list(NOTES)
+    for dataset in (name for name in TU_SETS if any(key[0] == name for key in scores)):
         published = dict(zip(("gin", "agnostic"), PUBLISHED[dataset], strict=True))
         for model, label in MODELS.items():
-            score = found.get((dataset, model))
+            score = scores.get((dataset, model))
             ours, seeds = (score.cell(), str(len(score.seeds))) if score else (Cell(), "")
             if score or model in published:
                 theirs = quoted(published.get(model, ""))
                 lines.append([dataset, label, ours, theirs, seeds])
             if score and len(score.folds) < FOLDS:
                 notes.append(f"{dataset}: {label} on {len(score.folds)} of {FOLDS} folds.")
-        sin, gin = found.get((dataset, "sin")), found.get((dataset, "gin"))
+        sin, gin = scores.get((dataset, "sin")), scores.get((dataset, "gin"))
         if sin and gin and (off := sin.minus(gin)):
             lines.append([dataset, "SIN minus GIN", off, "", ""])
         most = next(r.runs[0].metrics["imbalance"] for r in records if r.job.data == dataset)

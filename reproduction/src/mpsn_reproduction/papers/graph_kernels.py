@@ -61,13 +61,13 @@ def propagation(K: Complex, x: Tensor, steps: int) -> Any:
         array([[2., 1.]])
     """
     rng = np.random.default_rng(0)
-    x, found = x.double(), []
+    x, counts = x.double(), []
     for step in range(steps + 1):
         x = K.incidence(1).upper(x, reduce="mean") if step else x
         along = x.numpy() @ rng.standard_cauchy(x.shape[1]) + rng.uniform(0, BIN)
         bins = np.unique(np.floor(along / BIN), return_inverse=True)[1]
-        found.append(_owners(K) @ _one_hot(bins))
-    return sp.hstack(found, format="csr")
+        counts.append(_owners(K) @ _one_hot(bins))
+    return sp.hstack(counts, format="csr")
 
 
 def walks(K: Complex, labels: NDArray[np.int64], steps: int) -> Any:
@@ -97,13 +97,13 @@ def walks(K: Complex, labels: NDArray[np.int64], steps: int) -> Any:
     adjacency = sp.csr_array((np.ones(len(ends[0])), ends), shape=(n, n))
     root = 10.0 ** (-(1 + floor(2 * log10(max(_degrees(K).max().item(), 1)))) / 2)  # of λ
     starting = _one_hot(labels)  # walks from each vertex with each sequence, (n_0, sequences)
-    found = [_owners(K) @ starting]
+    counts = [_owners(K) @ starting]
     for _ in range(steps):
         vertex, rest = (longer := (root * adjacency @ starting).tocoo()).coords
         keys, sequence = np.unique(labels[vertex] * longer.shape[1] + rest, return_inverse=True)
         starting = sp.csr_array((longer.data, (vertex, sequence)), shape=(n, len(keys)))
-        found.append(_owners(K) @ starting)
-    return sp.hstack(found, format="csr")
+        counts.append(_owners(K) @ starting)
+    return sp.hstack(counts, format="csr")
 
 
 def _degrees(K: Complex) -> Tensor:

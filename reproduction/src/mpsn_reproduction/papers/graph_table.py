@@ -24,12 +24,12 @@ def table(
     where there are none.
     """
     lines: list[list[str]] = []
-    found: dict[str, dict[str, list[Record]]] = {}
+    by_data: dict[str, dict[str, list[Record]]] = {}
     for record in records:
-        found.setdefault(record.job.data, {}).setdefault(record.job.row, []).append(record)
+        by_data.setdefault(record.job.data, {}).setdefault(record.job.row, []).append(record)
     metrics = ["val", "test", *(f"test_{name}" for name in names)]
-    for data, rows in found.items():
-        mine = {row: [run for record in some for run in record.runs] for row, some in rows.items()}
+    for data, rows in by_data.items():
+        mine = {row: [run for record in own for run in record.runs] for row, own in rows.items()}
         for row, runs in mine.items():
             seconds = sum(record.seconds for record in rows[row]) / len(runs)
             size = runs[0].metrics.get("parameters")

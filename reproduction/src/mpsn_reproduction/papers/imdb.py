@@ -92,7 +92,7 @@ def jobs(row: str, config: IMDBConfig, seeds: tuple[int, ...]) -> list[Job]:
     large = config.sin is not None and config.sin.max_dim > 1 and config.sin.layers > 1
     passes = [(seed,) for seed in seeds] if large else [seeds]
     folds = tuple(range(config.folds))
-    return [Job(row, config, name, some, folds) for name in config.train for some in passes]
+    return [Job(row, config, name, own, folds) for name in config.train for own in passes]
 
 
 def steps(job: Job) -> int:
@@ -114,10 +114,11 @@ def work(job: Job, resources: Resources) -> list[Run]:
     keys = [(seed, fold) for seed in job.seeds for fold in job.folds]
     splits = [split(data.y, folds, fold, seed, config.test) for seed, fold in keys]
     if config.lookup:
-        found = _look_up(colors(data, config.lookup), data.y, splits, resources)
+        metrics = _look_up(colors(data, config.lookup), data.y, splits, resources)
     else:
-        found = _train(job, data, splits, [seed * FOLDS + fold for seed, fold in keys], resources)
-    return [Run(seed, fold, of) for (seed, fold), of in zip(keys, found, strict=True)]
+        seeds = [seed * FOLDS + fold for seed, fold in keys]
+        metrics = _train(job, data, splits, seeds, resources)
+    return [Run(seed, fold, own) for (seed, fold), own in zip(keys, metrics, strict=True)]
 
 
 def split(y: Tensor, folds: Folds, fold: int, seed: int, test: bool) -> dict[str, Tensor]:
@@ -189,8 +190,8 @@ def colors(data: TUDataset, kind: str) -> list[Hashable]:
         sizes = torch.stack([union.ptr(k).diff() for k in range(3)], dim=1)
         return [tuple(row) for row in sizes.tolist()]
     degree = torch.bincount(union.faces(1).reshape(-1), minlength=union.count(0))
-    of = torch.split(degree, union.ptr(0).diff().tolist())
-    return [tuple(sorted(one.tolist())) for one in of]
+    degrees = torch.split(degree, union.ptr(0).diff().tolist())
+    return [tuple(sorted(own.tolist())) for own in degrees]
 
 
 def _look_up(
@@ -200,22 +201,22 @@ def _look_up(
     ceiling = sum(every[key] == int(c) for key, c in zip(keys, y, strict=True)) / len(y)
     metrics: list[dict[str, int | float]] = []
     for parts in splits:
-        known, held = torch.cat([parts["train"], parts["val"]]), parts["test"]
-        answers = majorities(keys, y, known.tolist())
-        default = int(y[known].bincount().argmax())
-        right = [answers.get(keys[i], default) == int(y[i]) for i in held.tolist()]
+        seen = torch.cat([parts["train"], parts["val"]])
+        answers = majorities(keys, y, seen.tolist())
+        default = int(y[seen].bincount().argmax())
+        right = [answers.get(keys[i], default) == int(y[i]) for i in parts["test"].tolist()]
         score = sum(right) / len(right)
         metrics.append({"score": score, "classes": len(every), "ceiling": ceiling})
         resources.tick(1)
     return metrics
 
 
-def majorities(keys: Sequence[Hashable], y: Tensor, at: Sequence[int]) -> dict[Hashable, int]:
+def majorities(keys: Sequence[Hashable], y: Tensor, graphs: Sequence[int]) -> dict[Hashable, int]:
     """Return the most frequent class, the smallest of several, among graphs of each key."""
     counts: dict[Hashable, Counter[int]] = defaultdict(Counter)
-    for i in at:
+    for i in graphs:
         counts[keys[i]][int(y[i])] += 1
-    return {key: min(of, key=lambda c: (-of[c], c)) for key, of in counts.items()}
+    return {key: min(own, key=lambda c: (-own[c], c)) for key, own in counts.items()}
 
 
 EXPERIMENT = Experiment(

@@ -42,12 +42,12 @@ class Row(NamedTuple):
 
 def rows(records: Sequence[Record]) -> list[Row]:
     """Return what the records have, by data set and then by row."""
-    found: dict[tuple[str, str], Row] = {}
+    by_name: dict[tuple[str, str], Row] = {}
     for record in records:
         key = (record.job.data, record.job.row)
-        row = found.setdefault(key, Row(*key, {}))
+        row = by_name.setdefault(key, Row(*key, {}))
         row.runs.update({(run.seed, run.fold): run for run in record.runs})
-    return [found[key] for key in sorted(found)]
+    return [by_name[key] for key in sorted(by_name)]
 
 
 def against(row: Row, base: Row) -> tuple[float, float] | None:
@@ -68,8 +68,9 @@ def against(row: Row, base: Row) -> tuple[float, float] | None:
 def _base(row: Row, every: Sequence[Row]) -> Row | None:
     """Return the row that a row is compared with: GIN, scored on the same graphs."""
     name = f"{BASE}-test" if row.name.endswith("-test") else BASE
-    found = [other for other in every if other[:2] == (row.data, name)]
-    return found[0] if found and row.name != name else None
+    if row.name == name:
+        return None
+    return next((other for other in every if other[:2] == (row.data, name)), None)
 
 
 def table(records: list[Record]) -> Table:
@@ -124,17 +125,17 @@ def measured(job: Job) -> Measured:
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw the differences to GIN with two standard errors, one panel for each data set."""
     every = rows(records)
-    found = {
+    differences = {
         (row.data, row.name): off
         for row in every
         if (base := _base(row, every)) and (off := against(row, base))
     }
-    if not found:
+    if not differences:
         return {}
     from matplotlib import pyplot as plt
 
-    names = sorted({name for _, name in found}, reverse=True)
-    sets = sorted({name for name, _ in found})
+    names = sorted({name for _, name in differences}, reverse=True)
+    sets = sorted({name for name, _ in differences})
     figure, axes = plt.subplots(
         1,
         len(sets),
@@ -144,10 +145,10 @@ def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]"
         layout="constrained",
     )
     for ax, dataset in zip(axes[0], sets, strict=True):
-        at = [i for i, name in enumerate(names) if (dataset, name) in found]
-        off, error = zip(*(found[dataset, names[i]] for i in at), strict=True)
+        places = [i for i, name in enumerate(names) if (dataset, name) in differences]
+        off, error = zip(*(differences[dataset, names[i]] for i in places), strict=True)
         ax.axvline(0, color="gray", lw=1)
-        ax.errorbar(off, at, xerr=2 * np.nan_to_num(error), fmt="o", capsize=2)
+        ax.errorbar(off, places, xerr=2 * np.nan_to_num(error), fmt="o", capsize=2)
         ax.set_yticks(range(len(names)), names, fontsize=8)
         ax.set_title(dataset)
         ax.set_xlabel("points against GIN")

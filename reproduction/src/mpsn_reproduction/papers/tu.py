@@ -121,26 +121,32 @@ class TUConfig:
         )
 
 
-def select(datasets: Sequence[str], models: Sequence[str]) -> dict[str, TUConfig]:
+def select(
+    datasets: Sequence[str],
+    models: Sequence[str],
+    *,
+    experiment: str = "tu",
+    labels: Mapping[str, str] = MODELS,
+) -> dict[str, TUConfig]:
     """Return the rows of some data sets and models, or rows named themselves; all without names.
 
     Data sets beyond the paper's six take the settings of PROTEINS.
     """
-    found = rows("tu", TUConfig)
+    every = rows(experiment, TUConfig)
     for name in models:
-        if name not in found and name not in MODELS:
+        if name not in every and name not in labels:
             raise ConfigError(
-                f"Expected names among {', '.join(MODELS)}, got {name!r}."
-                f"{did_you_mean(name, MODELS)}"
+                f"Expected names among {', '.join(labels)}, got {name!r}."
+                f"{did_you_mean(name, labels)}"
             )
-    others = [name for name in datasets if name not in TU_SETS]
-    like = [config for config in found.values() if config.dataset == "PROTEINS"]
-    for name in others:
-        made = [replace(config, dataset=name) for config in like]
-        found |= {f"{name.lower()}-{config.model}": config for config in made}
+    like = [config for config in every.values() if config.dataset == "PROTEINS"]
+    for name in datasets:
+        if name not in TU_SETS:
+            made = [replace(config, dataset=name) for config in like]
+            every |= {f"{name.lower()}-{config.model}": config for config in made}
     return {
         row: config
-        for row, config in found.items()
+        for row, config in every.items()
         if config.dataset in (datasets or TU_SETS)
         and (not models or row in models or config.model in models)
     }
@@ -159,7 +165,7 @@ def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
         passes = [(seed,) for seed in seeds] if config.model == "sin" else [seeds]
     folds = tuple(range(config.folds))
     parts = [folds] if side_by_side else [(fold,) for fold in folds]
-    return [Job(row, config, config.dataset, some, part) for some in passes for part in parts]
+    return [Job(row, config, config.dataset, own, part) for own in passes for part in parts]
 
 
 def steps(job: Job) -> int:
@@ -250,10 +256,10 @@ def _train(job: Job, resources: Resources) -> list[Curves]:
         resources,
         capture=config.model in SIDE_BY_SIDE,
     )
-    found = [accuracies(history) for history in trained.histories]
-    curves = [{"val": c["val"], "val_test": c["test"]} for c in found[: len(held)]]
-    for curve, c in zip(curves, found[len(held) :], strict=False):
-        curve.update({name: c[name] for name in ("loss", "train", "test")})
+    each = [accuracies(history) for history in trained.histories]
+    curves = [{"val": own["val"], "val_test": own["test"]} for own in each[: len(held)]]
+    for curve, own in zip(curves, each[len(held) :], strict=False):
+        curve.update({name: own[name] for name in ("loss", "train", "test")})
     return curves
 
 

@@ -80,8 +80,8 @@ def grams(
     other graphs. A graph without anything to count, as graphlets on two vertices, has zeros only.
     """
     count = _counter(test, data, labeled)
-    for many in rounds:
-        counts = count(many).astype(np.float64)
+    for number in rounds:
+        counts = count(number).astype(np.float64)
         products = (counts @ counts.T).toarray()
         length = np.sqrt(products.diagonal())
         length[length == 0] = 1

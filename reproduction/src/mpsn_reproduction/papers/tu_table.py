@@ -84,9 +84,9 @@ class Score(NamedTuple):
 
     def cell(self) -> Cell:
         """Return mean ± deviation over folds (± deviation of the seeds' means)."""
-        found = plus_minus(self.mean, self.std, runs=len(self.folds) * len(self.seeds))
+        text = plus_minus(self.mean, self.std, runs=len(self.folds) * len(self.seeds))
         over = f" (± {np.std(self.seeds, ddof=1):.1f})" if len(self.seeds) > 1 else ""
-        return Cell(found + over).having(**vars(found))
+        return Cell(text + over).having(**vars(text))
 
     def minus(self, other: "Score") -> Cell:
         """Return the difference of the means ± its standard error, paired over folds."""
@@ -155,8 +155,8 @@ def rows(records: Sequence[Record]) -> list[Row]:
     """Return the scores of all rows of the configs, by data set and model."""
     configs = {record.job.row: record.job.config for record in records}
     out = []
-    for name, found in by_row(records).items():
-        config, runs = configs[name], _whole_seeds(found)
+    for name, every in by_row(records).items():
+        config, runs = configs[name], _whole_seeds(every)
         paper = paper_protocol(runs) if config.whole else None
         val = float(np.mean([run.metrics["val"] for run in runs]))
         out.append(
@@ -273,8 +273,8 @@ def measured(job: Job) -> Measured:
 def figures(records: list[Record], data: DataSets | None) -> "dict[str, Figure]":
     """Draw accuracy against the number of triangles, and the curves of the networks."""
     best = chosen(rows(records))
-    known = {key: row for key, row in best.items() if key[0] in TU_SETS}
-    drawn = {"tu_triangles": _triangles(known)} if known else {}
+    of_paper = {key: row for key, row in best.items() if key[0] in TU_SETS}
+    drawn = {"tu_triangles": _triangles(of_paper)} if of_paper else {}
     networks = {key: row for key, row in best.items() if "kernel" not in key[1] and row.paper}
     if networks:
         drawn["tu_curves"] = _curves(networks)
