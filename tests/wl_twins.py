@@ -87,22 +87,56 @@ def cwl(complexes, adjacencies=("boundary", "upper"), first=None):
     return refine(start, signature)
 
 
-def marked(complexes, adjacencies=("boundary", "upper")):
-    """Mark each vertex in turn; return for each round and complex a color per vertex."""
-    copies = [(i, v) for i, faces in enumerate(complexes) for v in faces if v[0] == 0]
-    first = [{cell: (cell[0], cell == v) for cell in complexes[i]} for i, v in copies]
+def marked(complexes, adjacencies=("boundary", "upper"), dims=(0,)):
+    """Mark cells of some dimensions in all ways; return for each round and complex their colors."""
+    copies = [
+        (i, marks)
+        for i, faces in enumerate(complexes)
+        for marks in product(*([c for c in faces if c[0] == k] or [None] for k in dims))
+    ]
+    first = [
+        {cell: (cell[0], *(cell == mark for mark in marks)) for cell in complexes[i]}
+        for i, marks in copies
+    ]
     rounds = cwl([complexes[i] for i, _ in copies], adjacencies, first)
     return [
         [
             {
-                v: tuple(sorted(c.values()))
-                for (j, v), c in zip(copies, colors, strict=True)
+                marks: tuple(sorted(c.values()))
+                for (j, marks), c in zip(copies, colors, strict=True)
                 if i == j
             }
             for i in range(len(complexes))
         ]
         for colors in rounds
     ]
+
+
+def individualized(complexes, depth, branch):
+    """Mark vertices one after another; return the color of each complex at each depth.
+
+    ``branch(i, marks)`` names the vertices to try next in complex i; colors are nested tuples.
+    """
+    trees = [{(): branch(i, ())} for i in range(len(complexes))]
+    for i, tree in enumerate(trees):
+        for level in range(depth):
+            for marks in [m for m in tree if len(m) == level]:
+                tree |= {(*marks, v): branch(i, (*marks, v)) for v in tree[marks]}
+    copies = [(i, marks) for i, tree in enumerate(trees) for marks in tree]
+    first = [
+        {c: (c[0], marks.index(c) if c in marks else -1) for c in complexes[i]}
+        for i, marks in copies
+    ]
+    last = cwl([complexes[i] for i, _ in copies], first=first)[-1]
+    stable = {
+        copy: tuple(sorted(colors.values())) for copy, colors in zip(copies, last, strict=True)
+    }
+
+    def color(i, marks, more):
+        children = [color(i, (*marks, v), more - 1) for v in trees[i][marks]] if more else []
+        return stable[i, marks], tuple(sorted(children))
+
+    return [[color(i, (), d) for i in range(len(complexes))] for d in range(depth + 1)]
 
 
 def wl(graphs, colors=None):

@@ -84,14 +84,27 @@ def test_swl_on_any_complex(Ks, chosen, uniform):
 def test_marked_refinement(Ks, chosen, entries):
     """Also in many small parts."""
     theirs = wl_twins.marked(list(map(wl_twins.cells, Ks)), tuple(chosen))
-    vertices = [[[(0, v) for v in range(K.num_nodes)] for K in Ks]]
+    vertices = [[[((0, v),) for v in range(K.num_nodes)] for K in Ks]]
     assert_same(mpsn.wl.swl(Ks, tuple(chosen), marks=1), theirs, vertices)
     union = mpsn.collate([K.bare() for K in Ks])
     levels = range(union.dim + 1)
     start = [uniform(union.count(k), union.device) for k in levels]
     for palette in (None, mpsn.wl.Palette()):
-        found = refine_marked(union, tuple(chosen), start, None, palette, entries)
+        found = refine_marked(union, tuple(chosen), start, [0], None, palette, entries)
         assert_same(found, theirs, vertices)
+
+
+@settings(max_examples=30)
+@given(some_cells, st.sampled_from([2, {1: 1}, {0: 1, 2: 1}, {0: 2, 1: 0}, {2: 1, 5: 1}]))
+def test_any_marks(Ks, marks):
+    """Any number of marks of any dimensions; those without cells are left out."""
+    Ks = [K for K in Ks if sum(K.counts) < 30] or [mpsn.clique_complex(nx.path_graph(3))]
+    numbers = marks if isinstance(marks, dict) else {0: marks}
+    dims = [k for k in sorted(numbers) for _ in range(numbers[k])]
+    cells = list(map(wl_twins.cells, Ks))
+    theirs = wl_twins.marked(cells, dims=dims)
+    keys = [[list(colors) for colors in theirs[0]]]
+    assert_same(mpsn.wl.swl(Ks, marks=marks), theirs, keys)
 
 
 @given(some_graphs)

@@ -21,9 +21,9 @@ def test_table_of_two_built_in_graphs(mpsn):
     code, out, _ = mpsn("distinguish", "rook4x4", "shrikhande")
     assert code == 0
     assert "rook4x4 and shrikhande" in out
-    assert row(out, "swl") == ["swl", "distinguished", "0", "3"]
+    assert row(out, "swl") == ["swl", "distinguished", "0", "3", "2"]
     for test in ("wl", "2-wl", "3-wl", "2-fwl"):
-        assert row(out, test) == [test, "indistinguishable", "", ""]
+        assert row(out, test) == [test, "indistinguishable", "", "", "2"]
     assert "truth: not isomorphic" in out
 
 
@@ -42,7 +42,7 @@ def test_json_of_two_files(mpsn, tmp_path):
     assert code == 0
     assert found["isomorphic"] is False
     assert found["tests"][0] == {
-        "test": "wl", "distinguished": True, "round": 1, "dim": 0, "note": ""
+        "test": "wl", "distinguished": True, "round": 1, "dim": 0, "note": "", "refinements": 2
     }  # fmt: skip
     assert [verdict["test"] for verdict in found["tests"]] == ["wl", "swl"]
 
@@ -56,7 +56,15 @@ def test_a_graph_and_itself(mpsn):
 
 def test_max_dim(mpsn):
     _, out, _ = mpsn("distinguish", "rook4x4", "shrikhande", "--tests", "swl", "--max-dim", 1)
-    assert row(out, "swl") == ["swl", "indistinguishable", "", ""]
+    assert row(out, "swl") == ["swl", "indistinguishable", "", "", "2"]
+
+
+def test_marks_and_depth_say_what_they_cost(mpsn):
+    tests = "marked-wl,twice-marked-wl,depth-4"
+    _, out, _ = mpsn("distinguish", "rook4x4", "shrikhande", "--tests", tests)
+    assert row(out, "marked-wl") == ["marked-wl", "indistinguishable", "", "", "32"]
+    assert row(out, "twice-marked-wl")[1:] == ["distinguished", "2", "", "512"]
+    assert row(out, "depth-4") == ["depth-4", "distinguished", "2", "", "358"]
 
 
 def test_classes_of_a_file(mpsn, tmp_path):

@@ -76,5 +76,5 @@ def test_it_does_not_without_boundaries():
     K = SimplicialComplex.from_simplices([[0, 1], [2]])
     colors = swl(K, ("coboundary",), initial="uniform").colors[-1]
     assert colors[0][2] == colors[1][0]
-    with pytest.raises(ColoringError, match="Expected initial 'dimension' with marks=1"):
+    with pytest.raises(ColoringError, match="Expected initial 'dimension' with marks"):
         swl(K, marks=1, initial="uniform")

@@ -350,9 +350,9 @@ def test_marks_and_features_together():
             assert r.num_colors() == (classes,)
 
 
-@pytest.mark.parametrize("marks", [2, -1, True, 0.5, "one", None])
+@pytest.mark.parametrize("marks", [-1, True, 0.5, "one", None, {0: -1}, {-1: 1}, {0: "a"}])
 def test_other_numbers_of_marks_are_refused(marks):
-    with pytest.raises(MPSNError, match="Expected marks 0 or 1, got"):
+    with pytest.raises(MPSNError, match="Expected marks as an integer >= 0"):
         swl(TRIANGLE, marks=marks)
 
 

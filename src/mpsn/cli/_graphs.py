@@ -105,8 +105,11 @@ def distinguish(
 
     The tests: wl on vertices; 2-wl and 3-wl on tuples of vertices; 2-fwl and 3-fwl, their folklore
     variants (3-WL = 2-FWL); swl on the simplices of clique complexes, swl-all with all four
-    adjacencies; marked-wl and marked-swl, which mark each vertex in turn. The lifts: rings, with
+    adjacencies; marked-wl and marked-swl, which mark each vertex in turn, twice-marked-wl and
+    twice-marked-swl each pair; depth-1, depth-2, depth-3 and depth-4, which mark so many vertices
+    one after another, each from the largest class (the round is the depth). The lifts: rings, with
     chordless cycles as 2-cells, cliques+rings, and cubes; marked-rings and marked-cliques+rings.
+    Refinements are what a verdict cost.
 
     Built-in graphs: hexagon, two-triangles, rook4x4, shrikhande, decalin, bicyclopentyl, prism,
     k3,3, dodecahedron, desargues, t8, chang1, chang2, chang3.
@@ -145,10 +148,10 @@ def distinguish(
         values |= {"isomorphic": result.isomorphic, "figure": str(plot) if plot else None}
         print(json.dumps(values))
     else:
-        rows = [(v.test, v.outcome, v.round, v.dim) for v in result]
+        rows = [(v.test, v.outcome, v.round, v.dim, v.refinements or None) for v in result]
         notes = [f"{v.test}: {v.note}" for v in result if v.note]
         title = f"{Path(a).name} and {Path(b).name}"
-        columns = ("test", "verdict", "round", "dimension")
+        columns = ("test", "verdict", "round", "dimension", "refinements")
         print_table(title, columns, rows, [*notes, f"truth: {result.truth}"])
     if plot:
         _plot(pair, [a, b], max_dim, plot, as_json)

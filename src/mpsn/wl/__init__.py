@@ -6,6 +6,7 @@ oblivious one on (k+1)-tuples, so 3-WL = 2-FWL.
 """
 
 from mpsn.wl._colorings import equivalent, refines
+from mpsn.wl._individualized import individualized
 from mpsn.wl._isomorphism import isomorphic
 from mpsn.wl._ladder import (
     TESTS,
@@ -33,6 +34,7 @@ __all__ = [
     "compare",
     "equivalence_classes",
     "equivalent",
+    "individualized",
     "isomorphic",
     "kfwl",
     "kwl",

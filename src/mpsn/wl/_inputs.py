@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.packages import is_pyg
+from mpsn.complexes import ComplexDataset, collate
+from mpsn.complexes.complex import Complex
 from mpsn.convert import CleanGraphs, Graph, as_graph, clean_graphs
 from mpsn.errors import ColoringError
 
@@ -47,6 +49,23 @@ def check_vertices(sizes: Tensor, what: str) -> None:
         raise ColoringError(
             f"Expected at least one vertex, got none in {what} {number}; leave it out."
         )
+
+
+def union_of(complexes: object, with_features: bool = False) -> Complex:
+    """Join complexes, without what the test ignores: labels, orientations, features."""
+    if isinstance(complexes, ComplexDataset):
+        complexes = complexes.union
+    elif isinstance(complexes, Sequence) and all(isinstance(K, Complex) for K in complexes):
+        complexes = collate(
+            [K.bare().replace(x=K.x) if with_features else K.bare() for K in complexes]
+        )
+    if not isinstance(complexes, Complex):
+        raise ColoringError(
+            f"Expected complexes, got {complexes!r:.60}; lift graphs with mpsn.clique_complexes or "
+            f"another lift."
+        )
+    check_vertices(complexes.ptr(0).diff(), "complex")
+    return complexes
 
 
 class Initial(NamedTuple):

@@ -11,17 +11,16 @@ from torch import Tensor
 from mpsn._rows.rows import grouped
 from mpsn.errors import TooLargeError
 from mpsn.lifting import clique_complexes
+from mpsn.wl import _partitions_cpu as cpu
 from mpsn.wl._inputs import bare, read
+from mpsn.wl._partitions import Partition, Refiner, graphs_of
 from mpsn.wl._refinement import Refinement
-from mpsn.wl._vertices import wl
 from mpsn.wl.simplices import swl
 
-CHUNK = 256  # guesses refined together
 STEPS = 10**8  # neighbors visited before giving up: about 20 seconds
 TOP = 3  # dimension of the clique complexes that give vertices their first colors
 
 Bare = tuple[Tensor, int]
-Guess = tuple[int, ...]
 
 
 def isomorphic(G: object, H: object, *, max_steps: int | None = None) -> bool:
@@ -33,8 +32,7 @@ def isomorphic(G: object, H: object, *, max_steps: int | None = None) -> bool:
     Connected components (of the complements, if the graphs are dense) are matched with each other.
     Vertices start with their SWL colors. While several vertices of a component of G share a color,
     one of them is singled out and matched with every vertex of that color in H in turn; matches
-    that WL refutes are dropped. A first pass tries one match at a time and gives up at the first
-    dead end, which suffices for most isomorphic graphs.
+    that color refinement refutes are dropped.
 
     Args:
         G: A graph of any type that :func:`mpsn.clique_complex` takes.
@@ -87,41 +85,40 @@ class _Search:
         self.colors = torch.split(refined.colors[-1][0], [size for _, size in graphs])
 
     def isomorphic(self, i: int, j: int) -> bool:
-        """Return whether two of the graphs, which SWL cannot distinguish, are isomorphic."""
-        return (
-            len(torch.unique(self.colors[i])) == len(self.colors[i])  # the colors are a matching
-            or self._match(i, j, 1, patient=False)
-            or self._match(i, j, CHUNK, patient=True)
-        )
+        """Return whether two of the graphs, which SWL cannot distinguish, are isomorphic.
 
-    def _match(self, i: int, j: int, width: int, patient: bool) -> bool:
-        """Look for vertices of j that match those singled out in i, ``width`` guesses at a time.
-
-        Unless ``patient``, give up at the first dead end.
+        Vertices of the first are singled out until all have different colors. In the second,
+        vertices that may match these are tried one after another.
         """
-        waiting: list[tuple[Guess, list[Guess]]] = [((), [()])]
-        while waiting:
-            singled, guesses = waiting.pop()
-            now, later = guesses[:width], guesses[width:]
-            if later and patient:
-                waiting.append((singled, later))
-            marked = [_mark(self.colors[j], guess) for guess in now]
-            copies = [self.graphs[i]] + [self.graphs[j]] * len(now)
-            refined = wl(copies, [_mark(self.colors[i], singled), *marked])
-            self._spend(refined.rounds * sum(n + 2 * edges.shape[1] for edges, n in copies))
-            same = refined.classes().tolist()
-            last = refined.colors[-1][0].reshape(len(copies), -1)
-            alive = [g for g in range(len(now)) if same[g + 1] == same[0]]
-            if not alive:
-                continue
-            values, sizes = torch.unique(last[0], return_counts=True)
-            if len(values) == len(last[0]):
-                return True
-            cell = values[sizes == sizes[sizes > 1].min()][0]
-            members = [(row == cell).nonzero()[:, 0].tolist() for row in last]
-            more = [(*now[g], w) for g in alive for w in members[g + 1]]
-            waiting.append(((*singled, members[0][0]), more))
-        return False
+        (edges, n), (others, _) = self.graphs[i], self.graphs[j]
+        color = torch.unique(torch.cat([self.colors[i], self.colors[j]]), return_inverse=True)[1]
+        both = torch.cat([edges, others + n], dim=1).T
+        refiner = Refiner(graphs_of(both, color, torch.tensor([0, n, 2 * n])), n)
+        cost = n + 2 * edges.shape[1]  # visits of a refinement, at least
+        partition, goals, cells = refiner.stable(0), [], []
+        while True:
+            goals.append(partition[cpu.START].copy())
+            sizes = partition[cpu.SIZE]  # positive where classes start
+            if sizes.max() == 1:
+                break
+            cells.append(int(np.where(sizes > 1, sizes, n + 1).argmin()))
+            partition = refiner.single_out(0, int(partition[cpu.ORDER, cells[-1]]), partition)
+            self._spend(cost)
+        partition, matched = refiner.stable(1), 0
+        waiting: list[tuple[Partition, int, int]] = []
+        while True:
+            if refiner.agree(0, goals[matched], 1, partition):
+                if matched == len(cells):
+                    return True
+                start = cells[matched]
+                stop = start + partition[cpu.SIZE, start]
+                tries = partition[cpu.ORDER, start:stop].tolist()
+                waiting += [(partition, vertex, matched + 1) for vertex in tries]
+            if not waiting:
+                return False
+            partition, vertex, matched = waiting.pop()
+            partition = refiner.single_out(1, vertex, partition)
+            self._spend(cost)
 
     def _spend(self, steps: int) -> None:
         self.steps += steps
@@ -148,10 +145,3 @@ def partition(
         mine = next((members for members in classes if same(members[0], i)), None)
         classes.append([i]) if mine is None else mine.append(i)
     return [members for classes in by_label.values() for members in classes]
-
-
-def _mark(colors: Tensor, singled: Guess) -> Tensor:
-    """Give each of the vertices singled out a color of its own."""
-    out = colors.clone()
-    out[list(singled)] = -1 - torch.arange(len(singled), device=colors.device)
-    return out

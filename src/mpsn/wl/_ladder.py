@@ -6,7 +6,8 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from mpsn.errors import ColoringError, TooLargeError, did_you_mean
-from mpsn.lifting import Lift, ring_complexes
+from mpsn.lifting import Lift, clique_complexes, ring_complexes
+from mpsn.wl._individualized import individualized
 from mpsn.wl._inputs import bare, read
 from mpsn.wl._isomorphism import isomorphic, isomorphism_classes, partition
 from mpsn.wl._refinement import Refinement
@@ -31,6 +32,10 @@ def _on_cells(
     return swl(lifted, **options)
 
 
+def _to_depth(depth: int, graphs: Sequence[object], *_: object) -> Refinement:
+    return individualized(clique_complexes(bare(graphs), 1), depth)
+
+
 #: The tests by name; each takes graphs, a largest dimension and a largest ring.
 TESTS: dict[str, Callable[[Sequence[object], int | None, int], Refinement]] = {
     "wl": lambda graphs, *_: wl(graphs),
@@ -47,6 +52,9 @@ TESTS: dict[str, Callable[[Sequence[object], int | None, int], Refinement]] = {
     "marked-swl": partial(_on_cells, marks=1),
     "marked-rings": partial(_on_cells, lift="rings", marks=1),
     "marked-cliques+rings": partial(_on_cells, lift="cliques+rings", marks=1),
+    "twice-marked-wl": lambda graphs, *_: _on_cells(graphs, 1, 3, marks=2),
+    "twice-marked-swl": partial(_on_cells, marks=2),
+    **{f"depth-{depth}": partial(_to_depth, depth) for depth in (1, 2, 3, 4)},
 }
 
 LADDER = ("wl", "2-wl", "3-wl", "2-fwl", "swl")  # at most n^3 steps per round on graphs
@@ -59,10 +67,12 @@ class Verdict:
     Attributes:
         test: Name of the test.
         distinguished: Whether the test distinguishes them; None if it was too large to run.
-        round: The first round in which their histograms differ; 0 is before any refinement.
-        dim: The lowest dimension in which they differ in that round; None for tests on tuples and
-            for marked refinement.
+        round: The first round in which their histograms differ, 0 before any refinement; of tests
+            by depth, the first depth.
+        dim: The lowest dimension in which they differ in that round; None for tests on tuples, with
+            marks or by depth.
         note: Why the test was not run.
+        refinements: How many colorings were refined, which is the cost of marks and depth.
     """
 
     test: str
@@ -70,6 +80,7 @@ class Verdict:
     round: int | None = None
     dim: int | None = None
     note: str = ""
+    refinements: int = 0
 
     @property
     def outcome(self) -> str:
@@ -82,9 +93,12 @@ class Verdict:
         """Return a line such as ``swl: distinguished in round 0, dimension 2``."""
         line = f"{self.test}: {self.outcome}"
         if self.round is not None:
-            line += f" in round {self.round}"
+            how = "at depth" if self.test.startswith("depth-") else "in round"
+            line += f" {how} {self.round}"
         if self.dim is not None:
             line += f", dimension {self.dim}"
+        if self.refinements > 2:  # more than one of each graph
+            line += f"; {self.refinements:,} refinements"
         return f"{line}; {self.note}" if self.note else line
 
 
@@ -161,9 +175,11 @@ def compare(
         tests: Names of tests: "wl"; "2-wl" and "3-wl" (oblivious); "2-fwl" and "3-fwl" (folklore:
             2-FWL = 3-WL); "swl" (boundary and upper adjacencies) and "swl-all" (all four) on clique
             complexes; "rings", "cliques+rings" and "cubes", which are SWL on complexes with rings
-            as 2-cells, or squares, cubes, ...; and marked refinement, "marked-wl" on the graph
-            alone, "marked-swl", "marked-rings" and "marked-cliques+rings". Defaults to "wl",
-            "2-wl", "3-wl", "2-fwl" and "swl".
+            as 2-cells, or squares, cubes, ...; marked refinement, "marked-wl" on the graph alone,
+            "marked-swl", "marked-rings" and "marked-cliques+rings", with two marks
+            "twice-marked-wl" and "twice-marked-swl"; and "depth-1" to "depth-4", individualization
+            and refinement of the graph alone (:func:`individualized`), where the round of a verdict
+            is the depth that it took. Defaults to "wl", "2-wl", "3-wl", "2-fwl" and "swl".
         max_dim: Largest dimension of cliques and cubes. Defaults to that of the largest.
         max_ring: Largest number of vertices of a ring. Defaults to 6.
 
@@ -228,9 +244,10 @@ def _verdict(test: str, graphs: list[object], max_dim: int | None, max_ring: int
         for k in range(len(result.ptr)):
             one, two = result.classes(round, k).tolist()
             if one != two:
-                tuples = test[0].isdigit() or test.startswith("marked")
-                return Verdict(test, True, round, None if tuples else k)
-    return Verdict(test, False)
+                cells = test.startswith(("wl", "swl", "rings", "cliques", "cubes"))
+                dim = k if cells else None
+                return Verdict(test, True, round, dim, refinements=result.refinements)
+    return Verdict(test, False, refinements=result.refinements)
 
 
 def _if_small(graphs: Sequence[object], check: Callable[[], T]) -> T | None:

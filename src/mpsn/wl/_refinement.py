@@ -34,11 +34,12 @@ class Refinement:
     Attributes:
         test: Name of the test.
         colors: ``colors[t][k]``, (n_k,) int64, for rounds t = 0, ..., ``rounds``. Tests on vertices
-            or vertex tuples have only k = 0, and so has marked refinement: two vertices share a
-            color if the test cannot distinguish the complexes with one or the other marked.
+            or vertex tuples have only k = 0, and so has marked refinement: two ways to mark cells
+            share a color if the test cannot distinguish the complexes marked in these ways.
         ptr: ``ptr[k]``, (num_complexes + 1,): where the k-cells of each complex start.
         stable: Whether the last round split no color; False only if ``rounds`` was given.
         palette: The palette, if one was passed in.
+        refinements: Number of colorings that were refined: one per complex, or per marked copy.
     """
 
     test: str
@@ -46,6 +47,7 @@ class Refinement:
     ptr: tuple[Tensor, ...]
     stable: bool
     palette: Palette | None
+    refinements: int
 
     @property
     def rounds(self) -> int:
@@ -189,6 +191,7 @@ def refine(
     rounds: int | None,
     palette: Palette | None,
     summary: Callable[[Colors, Painter], Colors] | None = None,
+    copies: int | None = None,
 ) -> Refinement:
     """Refine initial colors round by round until the partition no longer changes.
 
@@ -200,6 +203,7 @@ def refine(
         rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
         palette: Palette to take colors from and add them to.
         summary: What to keep of the colors of a round. Defaults to all of them.
+        copies: How many complexes are refined. Defaults to those that the result is about.
     """
     whole = isinstance(rounds, (int, np.integer)) and not isinstance(rounds, bool)
     if rounds is not None and (not whole or rounds < 0):
@@ -223,4 +227,5 @@ def refine(
         colors, numbers = zip(*step(colors, painter), strict=True)
         history.append(colors if summary is None else summary(colors, painter))
         stable = numbers == before
-    return Refinement(test, tuple(history), tuple(ptr), stable, palette)
+    copies = len(ptr[0]) - 1 if copies is None else copies
+    return Refinement(test, tuple(history), tuple(ptr), stable, palette, copies)

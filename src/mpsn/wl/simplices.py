@@ -1,19 +1,19 @@
 """The simplicial Weisfeiler-Lehman test, on any complex."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Literal, cast
 
 import torch
 from torch import Tensor
 
-from mpsn.complexes import ComplexDataset, collate
+from mpsn.complexes import ComplexDataset
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.internal import Kind
 from mpsn.errors import ColoringError
 from mpsn.wl import _inputs as start
-from mpsn.wl._inputs import Initial, check_vertices
-from mpsn.wl._marks import refine_marked
+from mpsn.wl._inputs import Initial, union_of
+from mpsn.wl._marks import dimensions, refine_marked
 from mpsn.wl._palette import Palette
 from mpsn.wl._refinement import Refinement, refine, step_by_relations
 from mpsn.wl._relations import ADJACENCIES, joint_relations, relations_of
@@ -25,7 +25,7 @@ def swl(
     *,
     initial: Literal["dimension", "uniform", "features"] | Sequence[Tensor | None] = "dimension",
     rounds: int | None = None,
-    marks: int = 0,
+    marks: int | Mapping[int, int] = 0,
     palette: Palette | None = None,
 ) -> Refinement:
     r"""Run the simplicial Weisfeiler-Lehman test (section 3 of the paper) to a stable coloring.
@@ -41,7 +41,9 @@ def swl(
 
     Marked refinement (``marks=1``) is stronger: each vertex in turn gets a mark, the complex is
     refined with it, and the result is the multiset of the outcomes. It takes as many times as long
-    as a complex has vertices.
+    as a complex has vertices. With ``marks=2``, each ordered pair of vertices gets two different
+    marks, also each vertex both; with ``{0: 1, 2: 1}`` each pair of a vertex and a 2-cell. A mark
+    of a dimension in which a complex has no cells is left out.
 
     Args:
         complexes: The complexes to refine together: one, a union, a list or a dataset.
@@ -51,8 +53,9 @@ def swl(
             "features" to color cells by their rows of ``x`` where there are any; or one tensor per
             dimension, (n_k,) or (n_k, F), or None. Defaults to "dimension".
         rounds: Number of rounds. Defaults to as many as needed for a stable coloring.
-        marks: Number of vertices to mark at a time, 0 or 1. With 1, the result has a color for each
-            vertex: that of the complex with this vertex marked. Defaults to 0.
+        marks: Number of vertices to mark at a time, or the number of cells by dimension. With
+            marks, the result has a color for each way to mark cells, in lexicographic order: that
+            of the complex with these cells marked. Defaults to 0.
         palette: Palette to share colors with earlier refinements; it is extended in place.
 
     Example:
@@ -76,11 +79,10 @@ def swl(
             f"Expected initial 'dimension', 'uniform', 'features' or tensors, got {initial!r:.60}; "
             f"put tensors into a list, one per dimension."
         )
-    if isinstance(marks, bool) or marks not in (0, 1):
-        raise ColoringError(f"Expected marks 0 or 1, got {marks!r:.40}.")
-    if marks and initial == "uniform":
-        raise ColoringError("Expected initial 'dimension' with marks=1, got 'uniform'.")
-    union = _union(complexes, with_features=initial == "features")
+    marked = dimensions(marks)
+    if marked and initial == "uniform":
+        raise ColoringError("Expected initial 'dimension' with marks, got 'uniform'.")
+    union = union_of(complexes, with_features=initial == "features")
     if (
         not isinstance(adjacencies, Collection)
         or isinstance(adjacencies, str)
@@ -93,9 +95,9 @@ def swl(
     chosen = [name for name in ADJACENCIES if name in adjacencies]
     colors, kinds = _initial(union, initial)
     if palette is not None:
-        palette.adopt(("swl", *chosen, *["marked"] * marks), kinds)
-    if marks:
-        return refine_marked(union, chosen, colors, rounds, palette)
+        palette.adopt(("swl", *chosen, *(f"mark {k}" for k in marked)), kinds)
+    if marked:
+        return refine_marked(union, chosen, colors, marked, rounds, palette)
     offsets = [union.ptr(k) for k in range(len(colors))]
     if initial == "uniform":
         sizes = [len(level.ids) for level in colors]
@@ -106,23 +108,6 @@ def swl(
         )
     step = partial(step_by_relations, relations_of(union, chosen, union.dim))
     return refine("swl", colors, step, offsets, rounds, palette)
-
-
-def _union(complexes: object, with_features: bool) -> Complex:
-    """Join complexes, without what the test ignores: labels, orientations, features."""
-    if isinstance(complexes, ComplexDataset):
-        complexes = complexes.union
-    elif isinstance(complexes, Sequence) and all(isinstance(K, Complex) for K in complexes):
-        complexes = collate(
-            [K.bare().replace(x=K.x) if with_features else K.bare() for K in complexes]
-        )
-    if not isinstance(complexes, Complex):
-        raise ColoringError(
-            f"Expected complexes, got {complexes!r:.60}; lift graphs with mpsn.clique_complexes or "
-            f"another lift."
-        )
-    check_vertices(complexes.ptr(0).diff(), "complex")
-    return complexes
 
 
 def _initial(K: Complex, how: object) -> tuple[list[Initial], dict[int, str]]:
