@@ -1,4 +1,4 @@
-"""Train one network in one process, and in several: time per epoch, and messages per step.
+"""Train one network in one process, and in several: time per epoch.
 
     MPSN_DATA=DIR python benchmarks/ddp.py [--processes 2] [--rounds 3] [--device cpu]
 
@@ -20,14 +20,11 @@ from pathlib import Path
 
 import torch
 from torch import distributed as dist
-from torch.optim.optimizer import register_optimizer_step_post_hook
 from tu_data import setup, splits
 
 from mpsn.datasets import TU
 from mpsn.estimators import SimplicialClassifier
-from mpsn.estimators import _trainer as trainer
-from mpsn.training._launch import joined
-from mpsn.training._processes import rank, world_size
+from mpsn.training import Trainer, joined, rank, world_size
 from mpsn_reproduction.experiment import Resources
 from mpsn_reproduction.train import train_classifiers
 
@@ -35,26 +32,12 @@ EPOCHS = 4
 
 
 class Clock:
-    """Notes wall and process time of epochs, and the messages sent."""
+    """Notes wall and process time of epochs."""
 
     def __init__(self) -> None:
         self.at: list[tuple[float, float]] = []
-        self.sent: list[int] = []
-        self.steps = 0
-        register_optimizer_step_post_hook(self.step)
-        self._reduce = dist.all_reduce
-        dist.all_reduce = self.send
 
-    def send(self, tensor: torch.Tensor, *args: object) -> object:
-        """Sum over all processes, as torch does."""
-        self.sent.append(tensor.numel() * tensor.element_size())
-        return self._reduce(tensor, *args)
-
-    def step(self, *args: object) -> None:
-        """Note a step."""
-        self.steps += 1
-
-    def tick(self, epochs: int) -> None:
+    def tick(self, _: object) -> None:
         """Note the end of an epoch."""
         self.at.append((time.perf_counter(), time.process_time()))
 
@@ -68,7 +51,7 @@ class Clock:
 
 
 def work(kind: str, device: str, graphs: int) -> dict[str, object]:
-    """Train; return the times of an epoch in all processes, and messages."""
+    """Train; return the times of an epoch in all processes."""
     data, clock = TU("IMDB-BINARY"), Clock()
     some = torch.randperm(len(data.y), generator=torch.Generator().manual_seed(1))[:graphs]
     complexes, y = data.complexes[some], data.y[some]
@@ -78,26 +61,14 @@ def work(kind: str, device: str, graphs: int) -> dict[str, object]:
         place = Resources(torch.device(device), None, clock.tick)
         train_classifiers(build, complexes, y, [split], [0], settings, place)
     else:
-        model = SimplicialClassifier(
-            epochs=EPOCHS, members=1, kernel=False, device=device, patience=EPOCHS
-        )
-        plain = trainer.fit
-
-        def fit(*args: object, **options: object) -> object:
-            return plain(*args, **{**options, "tick": clock.tick})
-
-        trainer.fit = fit
+        how = Trainer.settings(lr=0.01, batch_size=64, epochs=EPOCHS, callbacks=[clock.tick])
+        model = SimplicialClassifier(members=1, kernel=False, device=device, trainer=how)
         model.fit(list(complexes), y.numpy())
     times = [clock.best()]
     if world_size() > 1:
         times = [[0.0, 0.0]] * world_size()
         dist.all_gather_object(times, clock.best())
-    return {
-        "wall": max(wall for wall, _ in times),
-        "cpu": [cpu for _, cpu in times],
-        "messages": len(clock.sent) / clock.steps,
-        "bytes": sum(clock.sent) / clock.steps,
-    }
+    return {"wall": max(wall for wall, _ in times), "cpu": [cpu for _, cpu in times]}
 
 
 def start(kind: str, device: str, graphs: int, processes: int) -> dict[str, object]:
@@ -149,8 +120,7 @@ def main() -> None:
         print(
             f"{kind}: epoch {walls[0]:.2f} s in one process, {walls[1]:.2f} s in "
             f"{given.processes}: {walls[0] / walls[1]:.2f}x; process time {cpus[0]:.2f} s, "
-            f"{cpus[1]:.2f} s each: {cpus[0] / cpus[1]:.2f}x; {many[0]['messages']:.0f} messages "
-            f"and {many[0]['bytes'] / 1e3:.0f} kB a step",
+            f"{cpus[1]:.2f} s each: {cpus[0] / cpus[1]:.2f}x",
             flush=True,
         )
 

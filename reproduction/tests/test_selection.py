@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from mpsn.errors import MPSNError
 from mpsn.training import History, best_epoch, select
-from mpsn.training._loop import EarlyStopping
 from mpsn_reproduction import search as tuning
 from mpsn_reproduction.experiment import Job, Resources, Run
 from mpsn_reproduction.papers import graph_level, shapes
@@ -101,37 +100,3 @@ def test_the_papers_protocol_selects_an_epoch_for_each_seed():
     curves[1, 1] = [0.4, 0.3, 0.2]
     runs = [Run(seed, fold, {}, {"test": curve}) for (seed, fold), curve in curves.items()]
     assert paper_protocol(runs).seeds == pytest.approx((70, 50))
-
-
-@pytest.mark.parametrize(
-    ("losses", "best", "stopped"),
-    [
-        ([3.0, 1.0, 2.0, 2.0, 0.5], 1, 3),
-        ([NAN, 3.0, 2.0, NAN, 2.5], 2, 4),  # NaN is no progress, also if it comes first
-        ([1.0, 1.0, 2.0, 1.0], 3, None),  # as long as the loss is as low, training goes on
-    ],
-)
-def test_early_stopping_keeps_the_weights_of_the_least_loss(losses, best, stopped):
-    net = torch.nn.Linear(1, 1, bias=False)
-    stopping = EarlyStopping(net, torch.optim.SGD(net.parameters(), 1.0), patience=2)
-    ended = None
-    for epoch, loss in enumerate(losses):
-        torch.nn.init.constant_(net.weight, epoch)
-        if stopping(loss):
-            ended = epoch
-            break
-    stopping.restore()
-    assert (stopping.best, ended) == (best, stopped)
-    assert net.weight.item() == best
-
-
-def test_early_stopping_warms_up_and_halves_the_learning_rate():
-    """Two epochs of warming up; then half, whenever two epochs are no better than the best."""
-    net = torch.nn.Linear(1, 1)
-    adam = torch.optim.Adam(net.parameters(), 0.8)
-    stopping, rates = EarlyStopping(net, adam, patience=6, warmup=2), []
-    for epoch, loss in enumerate([9.0, 9.0, 5.0, 4.0, 4.0, 4.5, 5.0, NAN, 4.0, 4.0]):
-        stopping.schedule(epoch)
-        rates.append(adam.param_groups[0]["lr"])
-        stopping(loss)
-    assert rates == pytest.approx([0.4, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4])

@@ -49,10 +49,10 @@ def test_the_model_is_that_of_complexes_in_memory(tmp_path, kind):
 @pytest.mark.parametrize("max_dim", [0, 1, 2, 3])
 def test_batches_are_those_of_complexes_in_memory(tmp_path, max_dim):
     data, model = packed(tmp_path, "classes"), SimplicialClassifier(max_dim=max_dim, kernel=False)
-    there = torch.arange(len(data)) != 2
-    ours, encoding = on_disk.prepared(model, data, there, Notes())
+    used = (torch.arange(len(data)) != 2).nonzero()[:, 0]
+    ours, encoding = on_disk.prepared(model, data, used, Notes())
     assert isinstance(ours, on_disk.OnDisk)
-    theirs, other = on_disk.prepared(model, list(data), there, Notes())
+    theirs, other = on_disk.prepared(model, list(data), used, Notes())
     assert encoding == other
     assert torch.equal(ours.counts, theirs.counts)
     for index in ([5, 1, 1], [27, 28], [27], []):  # of small graphs, of one without edges, of none

@@ -16,9 +16,11 @@ from torch import Tensor
 import mpsn
 from mpsn.errors import FileError, MPSNError, TrainingInterrupted
 from mpsn.nn.models import CIN, GIN, SIN
-from mpsn.training import METRICS, StepDecay, Trainer, forward_padded, loss_of
+from mpsn.training import METRICS, Run, StepDecay, Trainer, TrainerSettings, forward_padded, loss_of
 from mpsn.training import _run as run_module
+from mpsn.training._schedules import factor, plateau
 
+NAN = float("nan")
 GRAPHS = [nx.gnp_random_graph(4 + i % 7, 0.5, seed=i) for i in range(40)]
 
 
@@ -109,8 +111,6 @@ def test_the_optimizer_sees_the_schedule() -> None:
 
 
 def test_the_plateau_rule_is_torchs() -> None:
-    from mpsn.training._schedules import plateau
-
     losses = torch.rand(60, generator=torch.Generator().manual_seed(1)).tolist()
     weight = torch.nn.Parameter(torch.zeros(1))
     sgd = torch.optim.SGD([weight], lr=1.0)
@@ -118,6 +118,42 @@ def test_the_plateau_rule_is_torchs() -> None:
     for epoch, loss in enumerate(losses):
         rule.step(loss)
         assert sgd.param_groups[0]["lr"] == plateau(losses[: epoch + 1], 3)
+
+
+@pytest.mark.parametrize(
+    ("losses", "best", "stopped"),
+    [
+        ([3.0, 1.0, 2.0, 2.0, 0.5], 1, 3),
+        ([NAN, 3.0, 2.0, NAN, 2.5], 2, 4),  # NaN is no progress, also if it comes first
+        ([NAN, NAN, NAN], 0, 2),
+        ([1.0, 1.0, 2.0, 1.0], 3, None),  # as long as the loss is as low, training goes on
+    ],
+)
+def test_early_stopping_keeps_the_weights_of_the_least_loss(
+    losses: list[float], best: int, stopped: int | None
+) -> None:
+    network, y = torch.nn.Linear(1, 1, bias=False), torch.zeros(1)
+    parts, settings = {"train": torch.arange(1)}, TrainerSettings(patience=2)
+    samples: Any = None
+    run = Run(0, 0, network, samples, y, parts, settings, loss_of("mse"), y.device)
+    run.evaluated = network
+    ended = None
+    for epoch, loss in enumerate(losses):
+        torch.nn.init.constant_(network.weight, epoch)
+        run._conclude(loss)
+        if run.done:
+            ended = epoch
+            break
+    run.close()
+    assert (run.best, ended) == (best, stopped)
+    assert network.weight.item() == best
+
+
+def test_the_learning_rate_rises_and_is_halved() -> None:
+    """Two epochs of warming up; then half, whenever two epochs are no better than the best."""
+    losses = [9.0, 9.0, 5.0, 4.0, 4.0, 4.5, 5.0, NAN, 4.0, 4.0]
+    rates = [0.8 * factor("plateau", epoch, 10, 2, 6, losses[:epoch]) for epoch in range(10)]
+    assert rates == pytest.approx([0.4, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4])
 
 
 # Padding and capture -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What experiments and estimators share: the loop, early stopping, settings, devices, seeds."""
+"""What experiments and estimators share: settings, files, devices, seeds, captures."""
 
 import gc
 import time
@@ -17,58 +17,8 @@ from mpsn.estimators import SimplicialClassifier, load
 from mpsn.training import _checkpoint, captured, from_plain
 from mpsn.training._capture import keep_garbage
 from mpsn.training._device import one_thread, pick_device, seeded
-from mpsn.training._loop import EarlyStopping, fit
 
 CPU = torch.device("cpu")
-
-
-def test_the_loop_in_order():
-    seen, net = [], torch.nn.Linear(1, 1)
-
-    def evaluate():
-        seen.append(("evaluate", net.training))
-        return len(seen)
-
-    found = fit(
-        net,
-        3,
-        lambda epoch: [epoch, -epoch],
-        lambda batch: seen.append((batch, net.training)),
-        evaluate,
-        schedule=lambda epoch: seen.append(f"epoch {epoch}"),
-        stop=lambda result: result >= 8,
-        tick=lambda epochs: seen.append(epochs),
-    )
-    one = ["epoch 0", (0, True), (0, True), ("evaluate", False), 1]
-    two = ["epoch 1", (1, True), (-1, True), ("evaluate", False), 1]
-    assert seen == [*one, *two]
-    assert found == [4, 9]
-    assert fit(net, 0, lambda epoch: [0], seen.append, evaluate) == []
-
-
-def test_early_stopping_keeps_the_best_and_halves_the_rate():
-    net = torch.nn.Linear(1, 1)
-    adam = torch.optim.Adam(net.parameters(), lr=1.0)
-    stopping = EarlyStopping(net, adam, patience=4)
-    losses, stopped = [3.0, 2.0, 2.5, 2.0, 2.1, 2.2, 2.3, 2.4, 0.0], []
-    for epoch, loss in enumerate(losses):
-        with torch.no_grad():
-            net.weight.fill_(epoch)
-        stopped.append(stopping(loss))
-        if stopped[-1]:
-            break
-    assert stopped == [False] * 7 + [True]
-    assert stopping.best == 3  # the last of equal ones
-    assert adam.param_groups[0]["lr"] < 1
-    stopping.restore()
-    assert net.weight.item() == 3
-
-
-def test_losses_that_are_not_numbers_stop_too():
-    net = torch.nn.Linear(1, 1)
-    stopping = EarlyStopping(net, torch.optim.Adam(net.parameters()), patience=2)
-    assert [stopping(float("nan")) for _ in range(3)] == [False, False, True]
-    stopping.restore()
 
 
 def test_functions_are_called_each_time_on_a_cpu():

@@ -122,15 +122,24 @@ class Simplicial(Lifted):
                 f"Expected graphs and as many targets y, got {len(graphs)} graphs and "
                 f"{len(targets)} targets."
             )
+        positions = torch.arange(len(targets))
+        if split is not None:
+            split = self._checked_split(split, targets, seed)
+            every = [part for parts in split for part in parts.values()]
+            positions = torch.from_numpy(np.unique(torch.cat(every).numpy()))
+        targets = targets[positions.numpy()]
         self.targets_ = self._learn(targets, list(tasks) or list(getattr(y, "columns", ())))
         numbers, notes = self.targets_.encode(targets), Notes()
         usable = known(numbers).reshape(len(numbers), -1).any(dim=1)
-        if split is not None:
-            usable, split = self._given_split(split, numbers, usable, seed)
-        elif left := int((~usable).sum()):
+        if left := int((~usable).sum()):
             notes["graphs", "none of their targets is known"] += left
-        numbers = numbers[usable]
-        data, self.features_ = prepared(self, graphs, usable, notes)
+        numbers, positions = numbers[usable], positions[usable]
+        if split is not None:  # among the graphs that are used
+            split = [
+                {name: torch.isin(positions, part).nonzero()[:, 0] for name, part in parts.items()}
+                for parts in split
+            ]
+        data, self.features_ = prepared(self, graphs, positions, notes)
         say(notes)
         self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(numbers), tuple(data.counts.sum(0).tolist())
@@ -150,24 +159,20 @@ class Simplicial(Lifted):
             )
         return super()._check()
 
-    def _given_split(
-        self, split: Any, y: Tensor, usable: Tensor, seed: int
-    ) -> tuple[Tensor, list[dict[str, Tensor]]]:
-        """Return which graphs are in a part of a split and have targets, and the split of those."""
+    def _checked_split(
+        self, split: Any, targets: NDArray[Any], seed: int
+    ) -> list[dict[str, Tensor]]:
+        """Return the parts for each network; one that is for neither is left to ``score``."""
+        y = torch.zeros(len(targets))
+        if targets.ndim == 1 and targets.dtype.kind != "f":  # for splitters that see to classes
+            y = torch.from_numpy(np.unique(targets, return_inverse=True)[1])
         splits = splits_of(split, y, [seed + i for i in range(self.members)])
         if any(parts.keys() - {"train", "val"} for parts in splits):
             raise MPSNError(
                 "Expected positions to train on, and to stop by, as a split, got more parts; "
                 "score the others with score()."
             )
-        inside = torch.zeros_like(usable)
-        for parts in splits:
-            inside[torch.cat(list(parts.values()))] = True
-        usable = usable & inside
-        place = usable.cumsum(0) - 1
-        return usable, [
-            {name: place[part[usable[part]]] for name, part in parts.items()} for parts in splits
-        ]
+        return splits
 
     def _prepare(
         self, graphs: Iterable[object], encoding: Encoding | None = None, **more: Any

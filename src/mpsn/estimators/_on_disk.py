@@ -52,14 +52,13 @@ class OnDisk:
 
 
 def prepared(
-    model: Any, graphs: Sequence[object], there: Tensor, notes: Notes
+    model: Any, graphs: Sequence[object], at: Tensor, notes: Notes
 ) -> tuple[ComplexDataset[Any] | OnDisk, Encoding]:
-    """Return the graphs of a fit, those that are ``there`` (N,), with features, and how they are.
+    """Return the graphs of a fit, those at some positions (n,), with features, and how they are.
 
     A dataset that was opened stays in its file, unless the kernel is to see all of it; features are
     those of a sample then, and categories that are not in it count as unknown, with a warning.
     """
-    at = there.nonzero()[:, 0]
     stays = model.kernel is False and isinstance(graphs, ComplexDataset) and bool(graphs.path)
     check_same(stays, "graphs, all in a file or none")
     if stays:
@@ -80,7 +79,7 @@ def prepared(
 
         encoding = agree(lambda: serially(find))
         return OnDisk(graphs, at, model, encoding), encoding
-    some = [graphs[i] for i in at.tolist()] if len(at) < len(there) else list(graphs)
+    some = [graphs[i] for i in at.tolist()] if len(at) < len(graphs) else list(graphs)
     found: tuple[ComplexDataset[Any], Encoding]
     found = serially(model._prepare, some, wanted=model.features, notes=notes)
     return found

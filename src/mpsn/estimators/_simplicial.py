@@ -120,6 +120,17 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
         >>> model = mpsn.estimators.SimplicialRegressor(epochs=30).fit(graphs, edges)
         >>> model.predict(graphs[:3]).shape
         (3,)
+
+        A network and settings of training of your own, and a given split:
+
+        >>> from functools import partial
+        >>> from mpsn.training import Trainer
+        >>> model = mpsn.estimators.SimplicialRegressor(
+        ...     network=partial(mpsn.nn.models.CIN, hidden=16, layers=2),
+        ...     trainer=Trainer.settings(loss="mae", schedule="cosine", average=0.99, epochs=5),
+        ... )
+        >>> model.fit(graphs, edges, split=(range(30), range(30, 40))).n_validation_
+        10
     """
 
     def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:
