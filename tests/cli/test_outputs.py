@@ -146,7 +146,7 @@ def test_seeds_out_of_range(mpsn, folder, tmp_path, number):
     ("grid", "said"),
     [
         ("lr = []", "some values for all settings"),
-        ("lr = [nan]", "Expected lr > 0, got nan"),
+        ("lr = [nan]", "Expected lr as a number above 0, got nan"),
         ("dropout = [nan]", "Expected dropout to be a number"),
         ("hidden = [1000000000000]", "Expected hidden up to 10,000"),
         (f"lr = [{'0.1, ' * 9999}]", "at most 10,000 combinations"),
