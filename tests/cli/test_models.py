@@ -90,9 +90,12 @@ def test_lines_of_json_and_chunks(mpsn, folders, saved, monkeypatch):
     assert len(rows) == 24
     assert set(rows[0]) == {"graph", "prediction", "probability of thick", "probability of thin"}
     monkeypatch.setattr(_predict, "CHUNK", 5)
-    _, parts, _ = mpsn("predict", saved, folders, "--json")
+    _, parts, _ = mpsn("predict", saved, folders, "--json", "--device", "cpu")
     again = [json.loads(line) for line in parts.splitlines()]
     assert [row["prediction"] for row in again] == [row["prediction"] for row in rows]
+    code, out, err = mpsn("predict", saved, folders, "--device", "abacus")
+    assert (code, out) == (2, "")
+    assert "got 'abacus'" in err
 
 
 def test_numbers_from_a_table(mpsn, tmp_path):

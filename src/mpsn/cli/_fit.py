@@ -19,7 +19,7 @@ from mpsn.cli._labels import (
     sizes,
     with_labels,
 )
-from mpsn.cli._options import Attributes, Data, Smiles, Unsafe
+from mpsn.cli._options import Attributes, Data, Device, Smiles, Unsafe
 from mpsn.cli.output import AsJson, print_lines, refuse, split
 from mpsn.errors import FileError, GraphError, visible
 
@@ -110,7 +110,7 @@ def fit(
     cv: Annotated[
         int | None, typer.Option(min=2, help="Also measure by cross-validation in so many folds.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     precision: Annotated[
         str | None,
         typer.Option(

@@ -22,6 +22,7 @@ Attributes = Annotated[
         "repeated, once for each dimension.",
     ),
 ]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Unsafe = Annotated[
     bool,
     typer.Option(

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from mpsn.cli._inputs import read_one
-from mpsn.cli._options import Attributes, Data, Smiles, Unsafe
+from mpsn.cli._options import Attributes, Data, Device, Smiles, Unsafe
 from mpsn.cli.output import AsJson, csv_cell, refuse
 from mpsn.errors import GraphError, visible
 
@@ -28,6 +28,7 @@ def predict(
     ] = None,
     smiles: Smiles = None,
     attributes: Attributes = None,
+    device: Device = "auto",
     unsafe_pickle: Unsafe = False,
     as_json: AsJson = False,
 ) -> None:
@@ -54,8 +55,10 @@ def predict(
         SimplicialRegressor,
         load,
     )
+    from mpsn.training import pick_device
 
     estimator = load(model)
+    estimator.model_.to(pick_device(device))
     if isinstance(estimator, (CellClassifier, CellRegressor)):
         refuse(model, "it is a model of cells", smiles=smiles, unsafe_pickle=unsafe_pickle)
         _predict_cells(estimator, data, attributes or [], out, as_json)

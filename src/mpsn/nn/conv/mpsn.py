@@ -17,7 +17,7 @@ from mpsn.nn.conv._signature import Function, read_function
 
 KINDS: tuple[Kind, ...] = ("boundary", "coboundary", "lower", "upper")
 LINEAR: dict[str, Reduce] = {"sum": "sum", "add": "sum", "mean": "mean"}
-Given = Callable[..., Tensor] | Sequence[Callable[..., Tensor] | None] | None
+Functions = Callable[..., Tensor] | Sequence[Callable[..., Tensor] | None] | None
 
 
 class MPSNConv(torch.nn.Module):
@@ -80,21 +80,21 @@ class MPSNConv(torch.nn.Module):
 
     def __init__(
         self,
-        update: Given = None,
+        update: Functions = None,
         *,
-        boundary: Given = None,
-        coboundary: Given = None,
-        lower: Given = None,
-        upper: Given = None,
+        boundary: Functions = None,
+        coboundary: Functions = None,
+        lower: Functions = None,
+        upper: Functions = None,
         aggr: str | torch.nn.Module | Sequence[str | torch.nn.Module] = "sum",
         signed: bool = False,
     ) -> None:
         super().__init__()
         self.signed = signed
         self.reduces, self.aggr = _read_aggregation(aggr)
-        given = (boundary, coboundary, lower, upper, update)
         self._functions: dict[str, list[Function | None] | Function | None] = {}
-        for name, functions in zip((*KINDS, "update"), given, strict=True):
+        passed = (boundary, coboundary, lower, upper, update)
+        for name, functions in zip((*KINDS, "update"), passed, strict=True):
             self._adopt(name, functions)
         if "update" not in self._functions:
             raise LayerError(
@@ -110,24 +110,26 @@ class MPSNConv(torch.nn.Module):
                     f"method or pass a function of that name, or give the argument a default."
                 )
 
-    def _adopt(self, name: str, given: Given) -> None:
+    def _adopt(self, name: str, functions: Functions) -> None:
         """Set a function as an attribute, unless the class has a method of that name."""
-        own = getattr(type(self), name, None)
-        if own is not None and given is not None:
+        method = getattr(type(self), name, None)
+        if method is not None and functions is not None:
             raise LayerError(f"Expected {name} as a method or as an argument, got both; drop one.")
-        if own is not None:
+        if method is not None:
             self._functions[name] = read_function(name, getattr(self, name))
-        elif callable(given) and not isinstance(given, torch.nn.ModuleList):
-            setattr(self, name, given)
-            self._functions[name] = read_function(name, given)
-        elif given is not None:
-            if not hasattr(given, "__iter__"):
-                raise LayerError(f"Expected {name} as a function or a list of them, got {given!r}.")
-            several = list(given)
-            setattr(self, name, several)
-            modules = [f for f in several if isinstance(f, torch.nn.Module)]
+        elif callable(functions) and not isinstance(functions, torch.nn.ModuleList):
+            setattr(self, name, functions)
+            self._functions[name] = read_function(name, functions)
+        elif functions is not None:
+            if not hasattr(functions, "__iter__"):
+                raise LayerError(
+                    f"Expected {name} as a function or a list of them, got {functions!r}."
+                )
+            each = list(functions)
+            setattr(self, name, each)
+            modules = [f for f in each if isinstance(f, torch.nn.Module)]
             self.add_module(f"{name}_modules", torch.nn.ModuleList(modules))
-            self._functions[name] = [read_function(name, f) for f in several]
+            self._functions[name] = [read_function(name, f) for f in each]
 
     def _call(self, name: str, k: int, **values: Any) -> Any:
         """Call a function with the values that it uses."""

@@ -114,21 +114,21 @@ if triton is not None:
             inside = (i < size)[:, None] & (column < columns)
             entry = tl.load(order + start + i, mask=i < size, other=0)
             coface = entry // FACES
-            at = coface[:, None] * columns + column
-            shared = widened(tl.load(q + at, mask=inside, other=0.0))
+            place = coface[:, None] * columns + column
+            shared = widened(tl.load(q + place, mask=inside, other=0.0))
             heard = tl.zeros([ROWS, WIDTH], tl.float32)
             for j in tl.static_range(FACES):
                 other = coface * FACES + j
-                at = tl.load(faces + other, mask=i < size, other=0)[:, None] * columns + column
-                there = inside & (other != entry)[:, None]
+                face = tl.load(faces + other, mask=i < size, other=0)[:, None] * columns + column
+                sends = inside & (other != entry)[:, None]
                 if SLOPES:
-                    heard += tl.load(grad + at, mask=there, other=0.0)
+                    heard += tl.load(grad + face, mask=sends, other=0.0)
                 else:
-                    x = tl.load(p + at, mask=there, other=0.0) + shared
-                    heard += tl.where(there, _value(x, KIND), 0.0)
+                    x = tl.load(p + face, mask=sends, other=0.0) + shared
+                    heard += tl.where(sends, _value(x, KIND), 0.0)
             if SLOPES:
-                at = tl.load(faces + entry, mask=i < size, other=0)[:, None] * columns + column
-                heard *= _slope(tl.load(p + at, mask=inside, other=0.0) + shared, KIND)
+                face = tl.load(faces + entry, mask=i < size, other=0)[:, None] * columns + column
+                heard *= _slope(tl.load(p + face, mask=inside, other=0.0) + shared, KIND)
             total += heard
         mask = (row < n)[:, None] & (column < columns)
         tl.store(out + row[:, None] * columns + column, total, mask=mask)
