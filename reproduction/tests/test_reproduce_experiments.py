@@ -1,18 +1,12 @@
-"""mpsn reproduce sr, flow and ocean, as a user meets them: small versions, kills, odd input."""
+"""mpsn reproduce sr, flow and ocean, as a user meets them: small versions, odd input."""
 
 import json
-import os
-import random
 import sys
-import time
 
 import pytest
 
 from mpsn_reproduction import local as _local
 from mpsn_reproduction.catalog import CATALOG
-from processes import MPSN, finish, start
-
-ROWS = ["sin", "swl", "mlp-sum", "gin"]
 
 
 def test_sr_prints_a_table_and_leaves_figures_and_records(mpsn, tmp_path, monkeypatch):
@@ -99,36 +93,3 @@ def test_an_interruption_says_how_to_go_on(mpsn, tmp_path, monkeypatch):
     )
     assert status == 130
     assert "run the same command again" in err
-
-
-def test_killed_runs_end_as_an_undisturbed_one(tmp_path):
-    """SIGKILL at random moments; then the same command goes on until it is through."""
-    rng = random.Random(0)
-    rows = ["reproduce", "sr", "--quick", "--seeds", "2", "--model", ",".join(ROWS), "--out"]
-    said = tmp_path / "said"
-    env = {name: value for name, value in os.environ.items() if name != "MPSN_DATA"}
-
-    def records(out):
-        found = {}
-        for path in out.rglob("*.json"):
-            values = json.loads(path.read_text())
-            found[str(path.relative_to(out))] = {
-                k: values[k] for k in ("settings", "runs", "seeds")
-            }
-        return found
-
-    began = time.perf_counter()
-    finish(MPSN, *rows, tmp_path / "calm", said=said, env=env)
-    whole = time.perf_counter() - began
-    stored = set()
-    for _ in range(2):
-        victim = start(MPSN, *rows, tmp_path / "killed", env=env)
-        victim.join(rng.uniform(0, whole))
-        victim.kill()
-        victim.join()
-        now = records(tmp_path / "killed")  # all of them can be read
-        assert stored <= now.keys()
-        stored = set(now)
-    finish(MPSN, *rows, tmp_path / "killed", said=said, env=env)
-    assert records(tmp_path / "killed") == records(tmp_path / "calm")
-    assert len(records(tmp_path / "calm")) == 3 * len(ROWS)

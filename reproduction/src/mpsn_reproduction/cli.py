@@ -163,7 +163,7 @@ def tune_tu(
         raise MPSNError(f"Expected comma-separated numbers, got {epochs!r}.") from error
     base = replace(rows("tu", TUConfig, [row])[row], folds=folds)
     with _resumable(out, download):
-        found = search(
+        standings = search(
             base,
             load(Grid, grid) if grid else Grid(),
             epochs=rounds,
@@ -174,9 +174,9 @@ def tune_tu(
             engine=_engine(engine, jobs, address, gpus),
         )
     if as_json:
-        print(json.dumps([{**s._asdict(), "config": plain(s.config)} for s in found]))
+        print(json.dumps([{**s._asdict(), "config": plain(s.config)} for s in standings]))
         return
-    print_results(ranking(found))
+    print_results(ranking(standings))
     print(f"records: {visible(out / 'tu-tune')}")
 
 

@@ -71,12 +71,12 @@ class RayEngine:
         if device not in ("cpu", "cuda", "auto"):
             raise MPSNError(f"Expected cpu, cuda or auto on a Ray cluster, got {device!r}.")
         nodes = connect(self.address).nodes()
-        there = max((node["Resources"].get("GPU", 0) for node in nodes if node["Alive"]), default=0)
-        asked = 0 if device == "cpu" or (device == "auto" and not there) else self.gpus or 1
-        if asked > there:
+        largest = max((n["Resources"].get("GPU", 0) for n in nodes if n["Alive"]), default=0)
+        asked = 0 if device == "cpu" or (device == "auto" and not largest) else self.gpus or 1
+        if asked > largest:
             raise MPSNError(
                 f"Expected {asked} GPUs on a node of the Ray cluster for a job on {device}, got "
-                f"{there:g}; add a node with GPUs, or use cpu."
+                f"{largest:g}; add a node with GPUs, or use cpu."
             )
         return asked
 
@@ -110,8 +110,8 @@ class RayEngine:
 
 
 def _perform(experiment: Experiment, job: Job, data: Any, gpu: bool) -> Record:
-    where = pick_device("cuda" if gpu else "cpu")
-    return perform(experiment, job, Resources(where, data, lambda steps: None))
+    device = pick_device("cuda" if gpu else "cpu")
+    return perform(experiment, job, Resources(device, data, lambda steps: None))
 
 
 def connect(address: str | None) -> Any:

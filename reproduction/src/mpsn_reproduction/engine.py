@@ -102,8 +102,8 @@ def run(
                 if rank() == 0:
                     store.write(record)
                 bar.set_postfix_str(str(record.job))
-    found = agree(lambda: store.of(jobs))
-    return Outcome(found, [f"{name} is left out. {why}" for name, why in missing.values()])
+    recorded = agree(lambda: store.of(jobs))
+    return Outcome(recorded, [f"{name} is left out. {why}" for name, why in missing.values()])
 
 
 def _jobs(

@@ -89,20 +89,20 @@ def by_row(records: Sequence[Record], order: Iterable[str] = ()) -> dict[str, li
     runs: dict[str, list[Run]] = {row: [] for row in order}
     for record in records:
         runs.setdefault(record.job.row, []).extend(record.runs)
-    return {row: found for row, found in runs.items() if found}
+    return {row: of_row for row, of_row in runs.items() if of_row}
 
 
 def differences(
-    found: Mapping[str, Sequence[Run]], a: str, b: str, metrics: Sequence[str], digits: int = 1
+    runs: Mapping[str, Sequence[Run]], a: str, b: str, metrics: Sequence[str], digits: int = 1
 ) -> list[Cell]:
     """Return how far row a is above row b in some metrics, paired by seed and fold.
 
     Empty if a row is missing, or if they have fewer than two runs in common.
     """
-    if a not in found or b not in found:
+    if a not in runs or b not in runs:
         return []
     ours, theirs = (
-        [{(run.seed, run.fold): run.metrics[metric] for run in found[row]} for metric in metrics]
+        [{(run.seed, run.fold): run.metrics[metric] for run in runs[row]} for metric in metrics]
         for row in (a, b)
     )
     cells = [difference(x, y, digits) for x, y in zip(ours, theirs, strict=True)]
@@ -163,8 +163,8 @@ class Experiment:
     def check(self, record: Record) -> None:
         """Refuse a record that the table and the figures cannot be made from."""
         job = record.job
-        known = [j for j in self.jobs(job.row, job.config, job.seeds) if j.data == job.data]
-        if not {*job.folds} <= {fold for j in known for fold in j.folds}:
+        asked = [j for j in self.jobs(job.row, job.config, job.seeds) if j.data == job.data]
+        if not {*job.folds} <= {fold for j in asked for fold in j.folds}:
             raise FileError(f"data {job.data!r:.40} or folds that its settings do not ask for")
         metrics, curves = self.measured(job)
         for run in record.runs:
@@ -186,11 +186,11 @@ class DataSets:
 
     def __init__(self, experiment: Experiment, folder: Path | None) -> None:
         self.experiment, self.folder = experiment, folder
-        self._found: dict[Hashable, Any] = {}
+        self._sets: dict[Hashable, Any] = {}
 
     def of(self, job: Job) -> Any:
         """Return the data set of a job."""
         source = self.experiment.source(job)
-        if source not in self._found:
-            self._found[source] = self.experiment.read(source, self.folder)
-        return self._found[source]
+        if source not in self._sets:
+            self._sets[source] = self.experiment.read(source, self.folder)
+        return self._sets[source]

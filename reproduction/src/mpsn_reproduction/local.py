@@ -32,8 +32,8 @@ class LocalEngine:
     Example:
         >>> from mpsn_reproduction import LocalEngine, reproduce
         >>> engine = LocalEngine(processes=1)
-        >>> found = reproduce("sr", models=["swl"], quick=True, out=tmp_path, engine=engine)
-        >>> len(found.table.rows)
+        >>> result = reproduce("sr", models=["swl"], quick=True, out=tmp_path, engine=engine)
+        >>> len(result.table.rows)
         3
     """
 
@@ -50,9 +50,9 @@ class LocalEngine:
         if self.processes > 1:
             yield from _in_processes(jobs, data, device, tick, self.processes)
             return
-        where = pick_device(device)
+        place = pick_device(device)
         for job in jobs:
-            yield perform(data.experiment, job, Resources(where, data.of(job), tick))
+            yield perform(data.experiment, job, Resources(place, data.of(job), tick))
 
 
 def _in_processes(

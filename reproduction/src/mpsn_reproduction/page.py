@@ -64,7 +64,7 @@ class Section(NamedTuple):
 
 def sections(runs: Path) -> list[Section]:
     """Return what is in a folder, by experiment; records that cannot be read are named."""
-    found, bad = [], []
+    parts, bad = [], []
     names = {
         folder_name(name, precision, quick): (name, precision, quick)
         for name, entry in CATALOG.items()
@@ -88,14 +88,14 @@ def sections(runs: Path) -> list[Section]:
             )
         bad += refused
         if records:
-            found.append(Section(section, experiment, records, notes, precision, quick))
-    if not found:
+            parts.append(Section(section, experiment, records, notes, precision, quick))
+    if not parts:
         what = "a folder without runs" if runs.is_dir() else "no folder"
         raise FileError(
             f"Expected records of experiments in {runs}, got {what}; make some with "
             f"`mpsn reproduce --out DIR`, and pass DIR. {' '.join(bad[:NAMED])}".rstrip()
         )
-    return found
+    return parts
 
 
 def report(runs: Path) -> str:
@@ -144,9 +144,9 @@ def _html(parts: list[Section]) -> str:
 
     texts, figures = ["# Results\n", MARKS], []
     for section in parts:
-        found = _figures(section)
-        texts.append(_markdown(section, f"## {_table(section).title}\n", found))
-        figures += found
+        own = _figures(section)
+        texts.append(_markdown(section, f"## {_table(section).title}\n", own))
+        figures += own
     page = MarkdownIt("commonmark", {"html": False}).enable("table").render("\n".join(texts))
     for figure in figures:
         data = base64.b64encode(figure.png).decode()
@@ -196,9 +196,9 @@ def _places(records: Sequence[Record]) -> list[str]:
     """Return the hardware, and the seconds of all runs on it."""
     places: dict[str, float] = {}
     for record in records:
-        found = {"device": "cpu", "torch": "?", "cores": "?", **record.environment}
-        device = found["device"].replace("cpu", f"CPU with {found['cores']} cores")
-        place = f"{device}, torch {found['torch']}"
+        machine = {"device": "cpu", "torch": "?", "cores": "?", **record.environment}
+        device = machine["device"].replace("cpu", f"CPU with {machine['cores']} cores")
+        place = f"{device}, torch {machine['torch']}"
         places[place] = places.get(place, 0) + record.seconds
     return [f"{place}: {seconds:,.0f} s in all" for place, seconds in places.items()]
 
@@ -221,7 +221,7 @@ def _commands(section: Section) -> list[str]:
     return [
         " ".join(
             [f"mpsn reproduce {experiment.name}"]
-            + [f"--model {','.join(sorted(some))}"] * (some != every)
+            + [f"--model {','.join(sorted(names))}"] * (names != every)
             + [f"--seeds {seeds}"] * (seeds != usual)
             + ["--quick"] * quick
             + ["--device cuda"] * gpu
@@ -229,12 +229,12 @@ def _commands(section: Section) -> list[str]:
             + ["--data DIR"] * CATALOG[experiment.name].reads_data
             + ["--out RUNS"]
         )
-        for gpu, some in sorted(models.items(), reverse=True)
+        for gpu, names in sorted(models.items(), reverse=True)
     ]
 
 
-def _numbers(found: set[int]) -> str:
-    return " to ".join(str(number) for number in sorted({min(found), max(found)}))
+def _numbers(numbers: set[int]) -> str:
+    return " to ".join(str(number) for number in sorted({min(numbers), max(numbers)}))
 
 
 def _figures(section: Section) -> list[Figure]:

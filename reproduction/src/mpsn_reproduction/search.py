@@ -142,8 +142,8 @@ def tune(
     def objective(trial: optuna.Trial) -> float:
         name = trial.suggest_categorical("settings", list(points))
         point = points[name]
-        for i, many in enumerate(epochs):
-            config = replace(point, train=point.train and replace(point.train, epochs=many))
+        for i, most in enumerate(epochs):
+            config = replace(point, train=point.train and replace(point.train, epochs=most))
             outcome = run(
                 experiment,
                 {name: config},
@@ -154,10 +154,10 @@ def tune(
                 engine=engine,
                 progress=False,
             )
-            found = _accuracies([r for record in outcome.records for r in record.runs])
-            done[name] = Standing(name, config, many, float(np.mean(found)), found)
+            accuracies = _accuracies([r for record in outcome.records for r in record.runs])
+            done[name] = Standing(name, config, most, float(np.mean(accuracies)), accuracies)
             trial.report(done[name].mean, keep**i)  # where successive halving compares
-            if many != epochs[-1] and trial.should_prune():
+            if most != epochs[-1] and trial.should_prune():
                 raise optuna.TrialPruned
         return done[name].mean
 

@@ -99,7 +99,7 @@ def words(config: Any) -> str:
     return json.dumps(differing(config), sort_keys=True)
 
 
-class Found(NamedTuple):
+class Newest(NamedTuple):
     """Records, the number of those of older configs, and why others cannot be read."""
 
     records: list[Record]
@@ -185,9 +185,9 @@ class Store:
         records = [self.read(path) for path in sorted({*paths})]
         return once(r for r in records if (r.job.row, r.job.data, words(r.job.config)) in wanted)
 
-    def newest(self) -> Found:
+    def newest(self) -> Newest:
         """Return the records of the last config of each row, and what is left out."""
-        found: dict[str, dict[str, list[Record]]] = {}
+        rows: dict[str, dict[str, list[Record]]] = {}
         bad = []
         for path in sorted(self.folder.glob("*/*.json")):
             try:
@@ -195,14 +195,14 @@ class Store:
             except FileError as error:
                 bad.append(str(error))
             else:
-                by_config = found.setdefault(record.job.row, {})
+                by_config = rows.setdefault(record.job.row, {})
                 by_config.setdefault(words(record.job.config), []).append(record)
         records, older = [], 0
-        for by_config in found.values():
-            last = max(by_config.values(), key=lambda some: max(r.finished for r in some))
+        for by_config in rows.values():
+            last = max(by_config.values(), key=lambda same: max(r.finished for r in same))
             records += once(last)
             older += sum(map(len, by_config.values())) - len(last)
-        return Found(records, older, bad)
+        return Newest(records, older, bad)
 
 
 def label(job: Job) -> str:

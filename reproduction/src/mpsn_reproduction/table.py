@@ -30,10 +30,10 @@ class Cell(str):
     kind: Literal["measured", "quoted", "difference"] = "measured"
     best: bool = False
 
-    def having(self, **known: Any) -> "Cell":
+    def having(self, **attributes: Any) -> "Cell":
         """Return the same text with other attributes."""
         cell = Cell(self)
-        vars(cell).update(vars(self) | known)
+        vars(cell).update(vars(self) | attributes)
         return cell
 
 
@@ -59,8 +59,8 @@ def score(values: Sequence[float], digits: int = 1) -> Cell:
 
 def quoted(text: str) -> Cell:
     """Return the figure of others as they print it, such as 54.3 ± 3.3 or > 3 days."""
-    found = re.fullmatch(r"(-?[\d.]+)(?: ± ([\d.]+))?", text)
-    value, spread = map(float, found.groups("nan")) if found else (nan, nan)
+    match = re.fullmatch(r"(-?[\d.]+)(?: ± ([\d.]+))?", text)
+    value, spread = map(float, match.groups("nan")) if match else (nan, nan)
     return Cell(text).having(value=value, spread=spread, kind="quoted")
 
 
@@ -122,11 +122,11 @@ class Table:
     def groups(self) -> list[Group]:
         """Return the rows by group, the best figures marked, without columns that are empty."""
         first = int(self.grouped)
-        found: dict[str, list[Sequence[str]]] = {}
+        by_group: dict[str, list[Sequence[str]]] = {}
         for row in self.rows:
-            found.setdefault(row[0] if self.grouped else "", []).append(row[first:])
+            by_group.setdefault(row[0] if self.grouped else "", []).append(row[first:])
         groups = []
-        for name, rows in found.items():
+        for name, rows in by_group.items():
             columns = {
                 column: self._marked(column, cells)
                 for column, cells in zip(self.columns[first:], zip(*rows, strict=True), strict=True)

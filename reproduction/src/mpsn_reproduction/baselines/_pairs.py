@@ -55,7 +55,7 @@ class Pairs:
         self.columns = summing(self.turned, each, len(pairs))
         self.sum = summing(vertex, sizes, n)
 
-    def at(self, i: Tensor, j: Tensor) -> Tensor:
+    def position(self, i: Tensor, j: Tensor) -> Tensor:
         """Return the rows of pairs of vertices of the same graph."""
         return self.same[i] - self.local[i] + self.local[j]
 
@@ -63,31 +63,31 @@ class Pairs:
     def _blocks(self) -> list[tuple[Tensor, Tensor, int, int]]:
         """Rows of graphs of similar size, their places in B padded n × n matrices, B and n."""
         group = (self.sizes.clamp(min=1) - 1).double().log2().floor().clamp(min=0)
-        found = []
+        blocks = []
         for value in sorted(set(group.tolist())):
             mine = group == value
             slot, n = mine.cumsum(0) - 1, int(self.sizes[mine].max())
             rows = mine[self.batch[self.first]].nonzero()[:, 0]
             i, j = self.first[rows], self.second[rows]
-            at = (slot[self.batch[i]] * n + self.local[i]) * n + self.local[j]
-            found.append((rows, at, int(mine.sum()), n))
-        return found
+            place = (slot[self.batch[i]] * n + self.local[i]) * n + self.local[j]
+            blocks.append((rows, place, int(mine.sum()), n))
+        return blocks
 
     def product(self, left: Tensor, right: Tensor) -> Tensor:
         """Multiply matrices with features, (P, F) each, graph by graph and feature by feature."""
-        found = []
-        for rows, at, many, n in self._blocks:
+        products = []
+        for rows, place, graphs, n in self._blocks:
             each = [
-                h.new_zeros(many * n * n, h.shape[1])
-                .index_copy(0, at, h.index_select(0, rows))
-                .view(many, n, n, h.shape[1])
+                h.new_zeros(graphs * n * n, h.shape[1])
+                .index_copy(0, place, h.index_select(0, rows))
+                .view(graphs, n, n, h.shape[1])
                 .movedim(3, 1)
                 for h in (left, right)
             ]
             product = (each[0] @ each[1]).movedim(1, 3).flatten(0, 2)
-            found.append(product.index_select(0, at))
+            products.append(product.index_select(0, place))
         order = torch.cat([rows for rows, *_ in self._blocks]).argsort()
-        return torch.cat(found).index_select(0, order)
+        return torch.cat(products).index_select(0, order)
 
 
 class PairNetwork(Layered):
@@ -124,7 +124,7 @@ class PairNetwork(Layered):
     def _pooled(self, pairs: Pairs, x: Tensor, ends: Tensor) -> list[Tensor]:
         h = x.new_zeros(len(pairs.first), 1 + x.shape[1])
         i, j = ends.T
-        h[pairs.at(i, j), 0] = h[pairs.at(j, i), 0] = 1
+        h[pairs.position(i, j), 0] = h[pairs.position(j, i), 0] = 1
         h[pairs.same, 1:] = x
         h = self.through_layers(h, pairs)
         same = pairs.sum.from_faces(h.index_select(0, pairs.same))  # (C, F)

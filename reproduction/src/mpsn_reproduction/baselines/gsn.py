@@ -35,8 +35,8 @@ def substructures(K: Complex) -> Tensor:
             sizes = ptr.diff().repeat_interleave(ptr.diff())
         for column, (dim, size) in enumerate(SHAPES):
             if dim == k and (sizes is not None or size == k + 1):
-                some = vertex if sizes is None else vertex[sizes == size]
-                out[:, column] = torch.bincount(some, minlength=len(out))
+                inside = vertex if sizes is None else vertex[sizes == size]
+                out[:, column] = torch.bincount(inside, minlength=len(out))
     return out
 
 
