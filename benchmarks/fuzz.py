@@ -9,6 +9,8 @@ imports. A reader may read the file or refuse it with an ``MPSNError``. All else
     memory      more than 1 GiB beyond what was resident before, or an allocation that failed
     hang        more than 10 seconds of computing, or a minute without an answer
     wrong       a bomb or a damaged file that was read as if it were sound
+    forbidden   a file written or removed outside of the case's folder, a program started, or a host
+                looked up, as Python's audit events say
 
 Cases follow from ``--seed``, so ``--case READER:NUMBER`` repeats one.
 """
@@ -42,6 +44,10 @@ PATIENCE = 60  # seconds to wait for an answer
 MOST_WORDS = 2000  # characters of an error message
 SOUND = ("read", "refused")
 STATUS = Path("/proc/self/status")
+STARTS = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.startfile", "pty.spawn")
+CHANGES = ("os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.chmod", "os.truncate")
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+OWN_HOST = "127.0.0.1"
 
 
 def mutant(reader, files, seed, name, number):
@@ -71,7 +77,34 @@ def resident(key):
     return int(re.search(rf"{key}:\s*(\d+) kB", STATUS.read_text())[1]) << 10
 
 
-def judge(reader, folder, original, expected):
+class Watch:
+    """Notes what happens that reading a file gives no reason for."""
+
+    def __init__(self, folder):
+        self.folder, self.seen, self.on = str(folder), [], False
+
+    def note(self, event, arguments):
+        if self.on and self.is_forbidden(event, arguments):
+            self.seen.append(f"{event} {arguments!s:.100}")
+
+    def is_forbidden(self, event, arguments):
+        if event == "open":
+            path, _, flags = arguments
+            return bool((flags or 0) & WRITES) and not self.is_own(path)
+        if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+            return OWN_HOST not in str(arguments)
+        if event in CHANGES:
+            changed = arguments[1:2] if event == "os.link" else arguments[:2]
+            return not all(map(self.is_own, changed))
+        return event.startswith(STARTS)
+
+    def is_own(self, path):
+        """Return whether a path is ours to write: a case's, an open file, or what numba keeps."""
+        path = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else ""
+        return not path or path.startswith((self.folder, os.devnull)) or "__pycache__" in path
+
+
+def judge(reader, folder, original, expected, watch=None):
     """Read files; return a verdict, words about it, and what it took."""
     from fuzz_readers import WrongError
 
@@ -80,6 +113,8 @@ def judge(reader, folder, original, expected):
     gc.collect()  # else what earlier cases left, once collected, hides what this one takes
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before, start = resident("VmRSS"), time.process_time()
+    if watch is not None:
+        watch.seen, watch.on = [], True
     try:
         found = reader.read(folder)
         verdict, words = "read", ""
@@ -99,6 +134,10 @@ def judge(reader, folder, original, expected):
         said = f"{error!r:.200} ({Path(where.filename).name}:{where.lineno})"
         verdict, words = "memory" if full else "traceback", said
     found, seconds = None, time.process_time() - start
+    if watch is not None:
+        watch.on = False
+        if watch.seen and verdict in SOUND:
+            verdict, words = "forbidden", "; ".join(watch.seen[:3])
     grown = resident("VmHWM") - before
     if verdict in SOUND and grown > MOST_BYTES:
         verdict, words = "memory", f"{grown / 2**30:.2g} GiB"
@@ -126,6 +165,8 @@ def serve(pipe, folder, seed):
     resource.setrlimit(resource.RLIMIT_AS, (now + ROOM, now + ROOM))
     gc.collect()
     gc.freeze()  # all that was imported, which would take longer to look through than a case
+    watch = Watch(folder)
+    sys.addaudithook(watch.note)
     pipe.send(None)
     while True:
         try:
@@ -139,7 +180,7 @@ def serve(pipe, folder, seed):
             expected = "same" if same else "any"
         gc.collect()
         place = write(folder / "case", files)
-        pipe.send(judge(READERS[name], place, originals[name], expected))
+        pipe.send(judge(READERS[name], place, originals[name], expected, watch))
 
 
 def write(folder, files):

@@ -17,12 +17,14 @@ import numpy as np
 import scipy.sparse
 import torch
 from fuzz_mutants import archive_of
+from fuzz_roads import ROADS
 from typer.testing import CliRunner
 
 import mpsn
 from mpsn.cli import app
 from mpsn.convert import as_graph
 from mpsn.datasets import _files, read_collection
+from mpsn.datasets._ocean import _read as _ocean_parts
 from mpsn.datasets._sources import cache_folder, locate
 from mpsn.datasets._surfaces import read_surfaces as _read_surfaces
 from mpsn.errors import MPSNError
@@ -313,6 +315,36 @@ def read_download(path):
     return found
 
 
+def _lifted(name, how, content, *options):
+    """Return a reader that lifts a file by one of the roads of ``mpsn lift``."""
+
+    def read(folder):
+        words = command("lift", folder / name, "--how", how, "--json", *options)
+        return json.loads(words)["graphs"]
+
+    return Reader(_of(name, content), read)
+
+
+def _ocean():
+    """Return a small file of the format of the ocean drifters."""
+    import h5py
+
+    path = Path(os.environ["FUZZ_FOLDER"]) / f"ocean-{os.getpid()}"
+    with h5py.File(path, "w") as file:
+        file["elist"] = np.array([[1, 1, 2], [2, 3, 3]])
+        file["tlist"] = np.array([[1], [2], [3]])
+        file["HexcentersXY"] = np.arange(6.0).reshape(3, 2)
+        nodes = [file.create_dataset(f"node {i}", data=i + 1).ref for i in range(3)]
+        file["path"] = nodes
+        file["TrajectoriesNodes"] = [file["path"].ref] * 2
+    return path.read_bytes()
+
+
+def read_ocean(path):
+    tables, points, walks = _ocean_parts(path)
+    return tables, points.tolist(), walks
+
+
 def _of(name, content):
     return lambda: {name: content() if callable(content) else content}
 
@@ -375,6 +407,10 @@ READERS: dict[str, Reader] = {
             b'[{"vertices": [1, 2], "w": 0.5}]}',
         }.items()
     },
+    **{f"{how} {name}": _lifted(name, how, *rest) for name, how, *rest in ROADS},
+    "ocean": Reader(
+        _of("dataBuoys.jld2", _ocean), lambda folder: read_ocean(folder / "dataBuoys.jld2")
+    ),
     "surfaces": Reader(
         _of("s.json", _surfaces), lambda folder: read_surfaces(folder / "s.json"), "json", True
     ),

@@ -3,6 +3,7 @@
 ``benchmarks/fuzz.py`` runs ten times as many.
 """
 
+import os
 import sys
 
 import pytest
@@ -28,7 +29,9 @@ def test_no_file_gives_a_traceback_a_hang_or_too_much_memory():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-@pytest.mark.parametrize("fault", ["traceback", "memory", "hang", "wrong", "refused", "read"])
+@pytest.mark.parametrize(
+    "fault", ["traceback", "memory", "hang", "wrong", "forbidden", "refused", "read"]
+)
 def test_faults_are_found(tmp_path, monkeypatch, fault):
     from fuzz_readers import Reader
 
@@ -43,16 +46,19 @@ def test_faults_are_found(tmp_path, monkeypatch, fault):
             return len(b"x" * (256 << 20))  # more than malloc reuses
         if fault == "hang":
             return sum(range(10**6))
+        if fault == "forbidden":
+            for path in (folder, folder.parent):
+                watch.note("open", (str(path / "new"), "w", os.O_WRONLY))
         return "changed" if fault == "wrong" else "same"
 
     monkeypatch.setattr(fuzz, "MOST_BYTES", 10 << 20)
     if fault == "hang":
         monkeypatch.setattr(fuzz, "MOST_SECONDS", 1e-4)
-    reader = Reader(dict, read)
-    assert (
-        fuzz.judge(reader, tmp_path, "same", "any" if fault in ("memory", "hang") else "same")[0]
-        == fault
-    )
+    reader, watch = Reader(dict, read), fuzz.Watch(tmp_path)
+    expected = "any" if fault in ("memory", "hang") else "same"
+    verdict, words, *_ = fuzz.judge(reader, tmp_path, "same", expected, watch)
+    assert verdict == fault
+    assert words.count("open") == (fault == "forbidden")
     if fault == "read":
         assert fuzz.judge(reader, tmp_path, "same", "refused")[0] == "wrong"
 
@@ -64,3 +70,22 @@ def test_cases_follow_from_the_seed():
     files = reader.sample()
     one, two, other = (fuzz.mutant(reader, files, seed, ".edgelist", 5)[0] for seed in (0, 0, 1))
     assert one == two != other
+
+
+@pytest.mark.parametrize(
+    ("event", "arguments"),
+    [
+        ("subprocess.Popen", ("sh", ["sh"], None, None)),
+        ("os.system", (b"ls",)),
+        ("socket.getaddrinfo", ("example.org", 80, 0, 0, 0)),
+        ("os.remove", ("/etc/passwd", -1)),
+        ("os.rename", ("/cases/a", "/etc/passwd", -1, -1)),
+        ("open", ("/etc/passwd", "a", os.O_WRONLY | os.O_APPEND)),
+    ],
+)
+def test_events_that_are_forbidden(event, arguments):
+    watch = fuzz.Watch("/cases")
+    assert watch.is_forbidden(event, arguments)
+    own = ("open", ("/cases/a", "w", os.O_WRONLY)), ("open", ("/etc/passwd", "r", os.O_RDONLY))
+    own += (("os.remove", ("/cases/a", -1)), ("socket.getaddrinfo", ("127.0.0.1", 80, 0, 0, 0)))
+    assert not any(watch.is_forbidden(*each) for each in own)
