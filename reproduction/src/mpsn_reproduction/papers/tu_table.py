@@ -191,12 +191,10 @@ def table(records: list[Record]) -> Table:
     for dataset in dict.fromkeys(row.dataset for row in every):
         mine = {MODELS[model]: row for (of, model), row in best.items() if of == dataset}
         if dataset in TU_SETS:
-            for statistic, number in zip(
-                ("Avg △", "Med △"), TU_SETS[dataset].triangles, strict=True
-            ):
-                lines.append(
-                    [dataset, statistic, "", Cell(float(number)).having(kind="quoted"), "", ""]
-                )
+            mean, median = (
+                Cell(float(n)).having(kind="quoted") for n in TU_SETS[dataset].triangles
+            )
+            lines += [[dataset, "Avg △", "", mean, "", ""], [dataset, "Med △", "", median, "", ""]]
         for name in dict.fromkeys([*mine, *QUOTED]):
             theirs = quoted(name, dataset) if name in QUOTED else ""
             if row := mine.get(name):
@@ -288,22 +286,24 @@ def _triangles(best: dict[tuple[str, str], Row]) -> "Figure":
     figure, ax = plt.subplots(figsize=(2 + 1.5 * len(datasets), 4.5))
     models = [name for name in MODELS if any(row.model == name for row in best.values())]
     for i, name in enumerate(models):
-        some = [row for row in best.values() if row.model == name]
-        beside = 0.6 * ((i + 0.5) / len(models) - 0.5)
-        x = [datasets.index(row.dataset) + beside for row in some]
-        y, spread = zip(*(row.honest[:2] for row in some), strict=True)
+        own = [row for row in best.values() if row.model == name]
+        shift = 0.6 * ((i + 0.5) / len(models) - 0.5)
+        x = [datasets.index(row.dataset) + shift for row in own]
+        y, spread = zip(*(row.honest[:2] for row in own), strict=True)
         mark, color = "s" if "kernel" in name else "o", _color(name)
         ax.errorbar(x, y, spread, fmt=mark, ms=4, capsize=2, label=MODELS[name], color=color)
-        paper = [row.paper.mean if row.paper else np.nan for row in some]
+        paper = [row.paper.mean if row.paper else np.nan for row in own]
         ax.plot(x, paper, mark, ms=4, mfc="none", color=color)
     theirs = [float(quoted("SIN", dataset).split("±")[0]) for dataset in datasets]
-    at = np.arange(len(datasets))
-    ax.hlines(theirs, at - 0.3, at + 0.3, "k", label="SIN in the paper (its protocol)")
+    places = np.arange(len(datasets))
+    ax.hlines(theirs, places - 0.3, places + 0.3, "k", label="SIN in the paper (its protocol)")
     names = [f"{dataset}\n{TU_SETS[dataset].triangles[0]:g}" for dataset in datasets]
-    ax.set_xticks(at, names, fontsize=8)
-    ax.set_xlim(-0.5, len(datasets) - 0.5)
-    ax.set_xlabel("data sets by their mean number of triangles in a graph")
-    ax.set_ylabel("accuracy in percent")
+    ax.set_xticks(places, names, fontsize=8)
+    ax.set(
+        xlim=(-0.5, len(datasets) - 0.5),
+        xlabel="data sets by their mean number of triangles in a graph",
+        ylabel="accuracy in percent",
+    )
     ax.legend(fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
     figure.set_label(
         "Accuracy, and the mean number of triangles in a graph. Filled markers with bars are "
@@ -332,20 +332,15 @@ def _curves(best: dict[tuple[str, str], Row]) -> "Figure":
         ax.axis("off")
     lines = {}
     for ax, dataset in zip(axes.flat, datasets, strict=False):
-        for model in MODELS:
-            row = best.get((dataset, model))
-            if row is None:
-                continue
+        for model in (name for name in MODELS if (dataset, name) in best):
+            row = best[dataset, model]
             curves = stack(row.runs, "test")  # (seeds, folds, epochs)
             mean, std = curves.mean((0, 1)), curves.std(1, ddof=min(1, curves.shape[1] - 1)).mean(0)
-            epochs = np.arange(1, len(mean) + 1)
-            lines[MODELS[model]] = ax.plot(epochs, mean, lw=1, color=_color(model))[0]
+            epochs, color = np.arange(1, len(mean) + 1), _color(model)
+            lines[MODELS[model]] = ax.plot(epochs, mean, lw=1, color=color)[0]
             if model in ("sin", "gin"):
-                ax.fill_between(
-                    epochs, mean - std, mean + std, alpha=0.2, lw=0, color=_color(model)
-                )
-        ax.set_title(dataset)
-        ax.set_xlabel("epoch")
+                ax.fill_between(epochs, mean - std, mean + std, alpha=0.2, lw=0, color=color)
+        ax.set(title=dataset, xlabel="epoch")
     figure.legend(
         lines.values(), lines, loc="outside upper center", ncols=min(9, len(lines)), frameon=False
     )
