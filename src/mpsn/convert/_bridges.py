@@ -45,7 +45,7 @@ def to_pyg(K: SimplicialComplex) -> Any:
 
 
 def to_hasse(K: Complex) -> Any:
-    """Return the Hasse diagram: see :meth:`mpsn.SimplicialComplex.hasse_graph`."""
+    """Return the Hasse diagram: see :meth:`mpsn.complexes.Complex.hasse_graph`."""
     starts = [0, *accumulate(K.counts)]
     dims = torch.repeat_interleave(torch.arange(len(K.counts)), torch.tensor(K.counts))
     edges, types, signs = [], [], []

@@ -17,7 +17,7 @@ class SCNConv(Layer):
     .. math:: H_k' = \psi(\tilde L_k H_k W_k)
 
     in all dimensions, without messages between them. :math:`\tilde L_k` is that of
-    :meth:`mpsn.SimplicialComplex.hodge_laplacian` with ``normalized=True``. The layer is
+    :meth:`mpsn.complexes.Complex.hodge_laplacian` with ``normalized=True``. The layer is
     orientation equivariant if ψ is odd.
 
     Args:

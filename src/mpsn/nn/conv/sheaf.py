@@ -21,8 +21,8 @@ class SheafConv(Layer):
         H' &= H - \psi\bigl(\Delta (I \otimes W_1) H W_2\bigr), \qquad
             \Delta = D^{-1/2} \delta^\top \delta D^{-1/2} \\
         (\delta H)_\tau &= \sum_{\sigma \prec \tau} o_{\sigma\tau} F_{\sigma\tau} h_\sigma, \qquad
-            F_{\sigma\tau} = \Phi\bigl(|h_\sigma|, |\textstyle\sum_{\rho \prec \tau,
-            \rho \ne \sigma} o_{\rho\tau} h_\rho|\bigr)
+            F_{\sigma\tau} = \Phi\bigl(|h_\sigma|, |{\textstyle\sum_{\rho \prec \tau,
+            \rho \ne \sigma} o_{\rho\tau} h_\rho}|\bigr)
 
     Each cell holds a stalk of d numbers per channel, and each incidence a learned restriction map F
     of size d × d. D holds the diagonal blocks of :math:`I + \delta^\top \delta`; for general maps

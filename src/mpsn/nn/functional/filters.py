@@ -27,7 +27,7 @@ def laplacian(
         part: ``"down"``, :math:`B_k^\top B_k h`; ``"up"``, :math:`B_{k+1} B_{k+1}^\top h`; or
             ``"full"``, their sum. Defaults to ``"full"``.
         normalized: Whether the matrices are those of
-            :meth:`~mpsn.SimplicialComplex.hodge_laplacian` with ``normalized=True``. Defaults to
+            :meth:`~mpsn.complexes.Complex.hodge_laplacian` with ``normalized=True``. Defaults to
             False.
 
     Returns:
