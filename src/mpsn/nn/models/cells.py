@@ -1,11 +1,9 @@
 """A network with an output for each cell of one dimension."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from mpsn.complexes.complex import Complex
 from mpsn.errors import LayerError
@@ -14,8 +12,6 @@ from mpsn.nn.conv import CINConv, LinearMPSNConv
 from mpsn.nn.conv._mlp import Project
 from mpsn.nn.models._model import Model
 from mpsn.nn.readout import ComplexReadout, jump
-
-LARGE = 1 << 20  # cells from which on a layer is computed again for its gradient, to save memory
 
 
 class CellNet(Model):
@@ -96,51 +92,16 @@ class CellNet(Model):
         if self.oriented:
             like = next(self.parameters())
             hs = self.project(K, cochains(K, hs, self.max_dim, self.in_channels, like))
-        layers = []
+        layers, last = [], self.convs[-1]
         for conv in self.convs[:-1]:
-            hs = self._layer(conv, K, hs, range(self.max_dim + 1))
+            hs = conv(K, hs)
             layers.append([hs[self.out_dim]])
-        layers.append(self._layer(self.convs[-1], K, hs, (self.out_dim,)))
+        if self.oriented:
+            layers.append([last(K, hs)[self.out_dim]])
+        else:
+            layers.append(last(K, hs, (self.out_dim,)))
         (h,) = jump(layers)  # (n_dim, layers * hidden)
         if isinstance(self.head, ComplexReadout):
             return self.head.combine([h.abs() if self.oriented else h])
         out: Tensor = self.head(h)
         return out
-
-    def _layer(
-        self, conv: torch.nn.Module, K: Complex, hs: Sequence[Tensor | None], dims: Sequence[int]
-    ) -> list[Tensor]:
-        """Return the features of ``dims`` after a layer."""
-        if self.oriented:
-            every = conv(K, hs)
-            return [every[k] for k in dims]
-        if self.training and torch.is_grad_enabled() and sum(K.counts) > LARGE:
-            return [recomputed(conv, K, hs, k) for k in dims]
-        out: list[Tensor] = conv(K, hs, dims)
-        return out
-
-
-def recomputed(conv: torch.nn.Module, K: Complex, hs: Sequence[Tensor | None], k: int) -> Tensor:
-    """Return what a layer computes for the k-cells; nothing is kept for the gradient but inputs.
-
-    Inner features are computed again then, without counting twice in batch normalization.
-    """
-    norms = [part for part in conv.modules() if isinstance(part, torch.nn.BatchNorm1d)]
-
-    @contextmanager
-    def again() -> Iterator[None]:
-        momenta = [norm.momentum for norm in norms]
-        for norm in norms:
-            norm.momentum = 0.0
-        yield
-        for norm, momentum in zip(norms, momenta, strict=True):
-            norm.momentum = momentum
-
-    out: Tensor = checkpoint(
-        lambda *hs: conv(K, hs, (k,))[0],
-        *hs,
-        use_reentrant=False,
-        preserve_rng_state=False,
-        context_fn=lambda: (nullcontext(), again()),
-    )
-    return out
