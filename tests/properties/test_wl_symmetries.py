@@ -111,7 +111,7 @@ def test_the_same_in_every_process():
     """Colors of a fixed complex are fixed numbers, whatever Python's hashes are seeded with."""
     r = swl(mpsn.clique_complex(nx.karate_club_graph(), None))
     assert r.rounds == 6
-    assert r.colors[2][0][:6].tolist() == [54, 53, 55, 51, 33, 52]
+    assert r.colors[2][0][:6].tolist() == [40, 34, 35, 57, 33, 58]
     env = os.environ | {
         "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",  # another
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

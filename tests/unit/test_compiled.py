@@ -11,7 +11,7 @@ import mpsn
 COUNT = """if True:
     import torch
     from mpsn._rows import cpu, rows
-    assert rows.grouped(torch.tensor([1, 0, 1]), 3)[0].tolist() == [1, 0, 2]
+    assert rows.Rows(torch.tensor([1, 0, 1]), 3, 1).positions.item.tolist() == [1, 0, 2]
     print(sum(cpu.count_sort.stats.cache_hits.values()))
 """
 

@@ -185,7 +185,7 @@ def test_bad_graphs_among_many_are_named():
     good = (torch.tensor([[0], [1]]), 2)
     with pytest.raises(GraphError, match=r"vertices 0\.\.1 in graph 1, got edge \[0, 2\]"):
         clique_complexes([good, (torch.tensor([[0, 0], [1, 2]]), 2), good])
-    with pytest.raises(ComplexError, match="x of one width and type in all graphs or in none"):
+    with pytest.raises(ComplexError, match="x in all graphs or in none, got none in number 1"):
         clique_complexes([Data(x=torch.ones(1, 1), edge_index=EDGES[:, :0]), good])
     nan = Data(x=torch.full((1, 1), torch.nan), edge_index=EDGES[:, :0])
     with pytest.raises(GraphError, match="Graph 1: Expected finite"):

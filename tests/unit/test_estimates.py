@@ -108,7 +108,8 @@ for name, call in CALLS.items():
 def measured(code, said):
     """Return MiB taken, whether a result was refused, and MiB to compare with, by lift."""
     lines = finish(MEASURE + code, said=said).splitlines()
-    return {name: values for name, *values in map(json.loads, lines)}
+    lists = [line for line in lines if line.startswith("[")]  # and no bars of progress
+    return {name: values for name, *values in map(json.loads, lists)}
 
 
 def test_estimates_are_what_is_taken(tmp_path):

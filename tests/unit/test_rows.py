@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpsn._rows.rows import Rows, ends, grouped, owners, ranges
+from mpsn._rows.rows import Rows, ends, ranges
 
 
 def pack(lists, count, width=None):
@@ -94,8 +94,5 @@ def test_they_are_immutable_values():
 
 def test_offsets_and_ranges():
     assert ends(torch.tensor([2, 0, 1])).tolist() == [0, 2, 2, 3]
-    assert owners(torch.tensor([0, 2, 2, 3]), 3).tolist() == [0, 0, 2]
     owner, number = ranges(torch.tensor([5, 9, 0]), torch.tensor([2, 0, 1]))
     assert (owner.tolist(), number.tolist()) == ([0, 0, 2], [5, 6, 0])
-    order, ptr = grouped(torch.tensor([1, 0, 1]), 3)
-    assert (order.tolist(), ptr.tolist()) == ([1, 0, 2], [0, 1, 3, 3])

@@ -114,7 +114,7 @@ def test_what_does_not_count_need_not_agree():
     for kernel in (WLKernel(), SWLKernel()):
         one, two = kernel.fit_transform([*data]).toarray()
         assert (one == two).all()
-    with pytest.raises(MPSNError, match="of one width"):
+    with pytest.raises(MPSNError, match="of one shape and type"):
         SWLKernel(initial="features").fit(data)
 
 

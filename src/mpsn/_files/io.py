@@ -154,9 +154,9 @@ def save_figure(figure: Any, path: Path, *, dpi: int = 150, parents: bool = Fals
 
 def read_json(text: str) -> Any:
     """Parse JSON: numbers are finite, and no string has half a character in it."""
-    found = json.loads(text, parse_float=_finite, parse_int=_integer, parse_constant=_finite)
-    json.dumps(found, ensure_ascii=False).encode()
-    return found
+    content = json.loads(text, parse_float=_finite, parse_int=_integer, parse_constant=_finite)
+    json.dumps(content, ensure_ascii=False).encode()
+    return content
 
 
 def _finite(text: str) -> float:
@@ -179,23 +179,23 @@ def open_zip(
     All of them are stored or deflated. The sizes it states for them are at most ``most`` in all,
     and at most 16 MiB plus 20 times its own size.
     """
-    where = "the download" if isinstance(source, bytes) else str(source)
+    name = "the download" if isinstance(source, bytes) else str(source)
     with io.BytesIO(source) if isinstance(source, bytes) else BoundedFile(source) as file:
         limit = ALWAYS + MAX_RATIO * file.seek(0, os.SEEK_END)
         limit = limit if most is None else min(limit, most)
-        with _unzip(where, zipfile.ZipFile, file) as archive:
+        with _unzip(name, zipfile.ZipFile, file) as archive:
             members = archive.infolist()
             if len(members) > MAX_MEMBERS:
                 raise TooLargeError(
-                    f"Expected at most {MAX_MEMBERS:,} files in {where}, got {len(members):,}; "
+                    f"Expected at most {MAX_MEMBERS:,} files in {name}, got {len(members):,}; "
                     f"check where it came from."
                 )
             for member in members:
-                check_member(member, where)
+                check_member(member, name)
             size = sum(member.file_size for member in members)
             if size > limit:
                 raise TooLargeError(
-                    f"Expected files of at most {limit:,} bytes in {where}, got {size:,}; check "
+                    f"Expected files of at most {limit:,} bytes in {name}, got {size:,}; check "
                     f"where it came from, or store them without compression."
                 )
             yield archive
@@ -212,30 +212,30 @@ def names_in(path: str | os.PathLike[str]) -> list[str]:
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytearray:
     """Unpack a file of an archive: no more than the size stated for it, and one byte."""
-    where = archive.filename or "the download"
+    name = archive.filename or "the download"
     content = bytearray(member.file_size)
     longer = copy(member)
     longer.file_size += 1  # else what is beyond would be left out in silence
-    with _unzip(where, archive.open, longer) as file:
+    with _unzip(name, archive.open, longer) as file:
         done = 0
-        while block := _unzip(where, file.read, BLOCK):
+        while block := _unzip(name, file.read, BLOCK):
             content[done : done + len(block)] = block  # no longer than it is by more than a byte
             done += len(block)
         if done != member.file_size:
             raise FileError(
-                f"Expected {member.filename!r:.60} of the size stated in {where}, got another; it "
+                f"Expected {member.filename!r:.60} of the size stated in {name}, got another; it "
                 f"is damaged: get a good copy."
             )
     return content
 
 
-def _unzip(where: str, call: Callable[..., T], *arguments: object) -> T:
+def _unzip(name: str, call: Callable[..., T], *arguments: object) -> T:
     """Call a function of zipfile, which raises errors of many types on damaged archives."""
     try:
         return call(*arguments)
     except (*UNREADABLE, struct.error, OverflowError, LookupError, RuntimeError) as error:
         raise FileError(
-            f"Expected a zip archive, got {where}, which is damaged or of another kind "
+            f"Expected a zip archive, got {name}, which is damaged or of another kind "
             f"({type(error).__name__}: {error!s:.100}); get a good copy."
         ) from error
 

@@ -187,33 +187,28 @@ def check_labels(labels: Sequence[Hashable], vertices: int) -> None:
         raise ComplexError("Expected a different label for every vertex, got duplicates.")
 
 
-def check_by_dimension(given: object, what: str) -> None:
-    """Raise unless something is given by dimension, as a dictionary."""
-    if not isinstance(given, Mapping) or not all(isinstance(k, int) for k in given):
+def check_by_dimension(parts: object, what: str) -> None:
+    """Raise unless parts are in a dictionary by dimension."""
+    if not isinstance(parts, Mapping) or not all(isinstance(k, int) for k in parts):
         raise ComplexError(
-            f"Expected {what} as a dictionary by dimension, such as {{1: mask}}, got {given!r:.60}."
+            f"Expected {what} as a dictionary by dimension, such as {{1: mask}}, got {parts!r:.60}."
         )
 
 
-def as_mask(given: object, n: int, k: int, device: torch.device) -> Tensor:
-    """Return a new mask (n,) of the k-cells that a mask or a list of indices selects."""
-    out = torch.zeros(n, dtype=torch.bool, device=device)
-    if given is None:
-        return out
-    rows = as_tensor(given, f"cells of dimension {k}").to(device)
-    if rows.dtype == torch.bool and rows.shape == (n,):
-        return rows.clone()
-    if rows.dim() != 1 or (rows.numel() and rows.dtype not in INTEGERS):
+def as_index(chosen: object, n: int, what: str, device: torch.device, least: int = 0) -> Tensor:
+    """Return the numbers, (m,) int64, that a mask (n,) or a list of numbers below n chooses."""
+    index = as_tensor(chosen, what).to(device)
+    if index.dtype == torch.bool and index.shape == (n,):
+        return index.nonzero()[:, 0]
+    if index.dim() != 1 or (index.numel() and index.dtype not in INTEGERS):
         raise ComplexError(
-            f"Expected a mask ({n},) or numbers of {k}-cells, got {rows.dtype} of shape "
-            f"{tuple(rows.shape)}."
+            f"Expected a mask ({n},) or numbers of {what}, got {index.dtype} of shape "
+            f"{tuple(index.shape)}."
         )
-    if rows.numel() and (rows.min() < 0 or rows.max() >= n):
-        raise ComplexError(
-            f"Expected {k}-cells from 0 to {n - 1}, got {int(rows.min())} to {int(rows.max())}."
-        )
-    out[rows.to(torch.int64)] = True
-    return out
+    low, high = torch.stack(torch.aminmax(index)).tolist() if index.numel() else (0, -1)
+    if low < least or high >= n:
+        raise ComplexError(f"Expected {what} from {least} to {n - 1}, got {low} to {high}.")
+    return index.to(torch.int64)
 
 
 def check_incidence(B: "Incidence", signed: bool = True) -> None:

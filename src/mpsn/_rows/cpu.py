@@ -37,12 +37,12 @@ def count_sort(index: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDA
         ptr[i + 1] += 1
     for i in range(n):
         ptr[i + 1] += ptr[i]
-    at = ptr[:-1].copy()
+    place = ptr[:-1].copy()
     order = np.empty(index.size, np.int64)
     for position in range(index.size):
         i = index[position]
-        order[at[i]] = position
-        at[i] += 1
+        order[place[i]] = position
+        place[i] += 1
     return order, ptr
 
 

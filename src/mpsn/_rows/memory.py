@@ -53,7 +53,7 @@ def limited_groups(root: Path = Path("/")) -> list[tuple[Path, int]]:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
         return []
-    found = []
+    groups = []
     for line in lines:
         _, controllers, name = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
@@ -65,10 +65,10 @@ def limited_groups(root: Path = Path("/")) -> list[tuple[Path, int]]:
             limit = folder / GROUPS[version][1]
             most = limit.read_text().strip() if limit.is_file() else "max"
             if most != "max" and int(most) < psutil.virtual_memory().total:
-                found.append((folder, version))
+                groups.append((folder, version))
             if folder == top:
                 break
-    return found
+    return groups
 
 
 def free_in(folder: Path, version: int) -> int:

@@ -67,18 +67,13 @@ class Rows(Value):
     def row(self) -> Tensor:
         """The row of every item, (nnz,) int64."""
         if self.ptr is not None:
-            return owners(self.ptr, self.item.shape[0])
+            return torch.repeat_interleave(self.ptr.diff(), output_size=self.item.shape[0])
         return torch.arange(self.item.shape[0], device=self.item.device) // (self.width or 1)
 
     @property
     def positions(self) -> "Rows":
         """The positions of every value, (count) rows; ascending."""
-
-        def find() -> Rows:
-            order, ptr = grouped(self.item, self.count)
-            return Rows(order, self.item.shape[0], ptr=ptr)
-
-        return self._keep("positions", find)  # type: ignore[no-any-return]
+        return self._keep("positions", lambda: _positions(self.item, self.count))  # type: ignore[no-any-return]
 
     @property
     def spans(self) -> "Rows":
@@ -92,7 +87,7 @@ class Rows(Value):
         positions = self.positions
         return Rows(self.row[positions.item], len(self), ptr=positions.ptr)
 
-    def take(self, index: Tensor) -> "Rows":
+    def take(self, index: Tensor) -> Self:
         """Return the rows of an index, in its order.
 
         Example:
@@ -100,11 +95,15 @@ class Rows(Value):
             >>> rows.take(torch.tensor([1]))
             Rows([[6, 7]], count=8)
         """
-        if self.width is not None:
-            table = self.item.view(-1, self.width)[index]
-            return Rows(table.reshape(-1), self.count, self.width)
-        _, position, ptr = self.positions_of(index)
-        return Rows(self.item[position], self.count, ptr=ptr)
+        width, ptr = self.width, None
+        if width is None:
+            _, position, ptr = self.positions_of(index)
+
+        def chosen(t: Tensor) -> Tensor:
+            return t[position] if width is None else t.view(-1, width)[index].reshape(-1)
+
+        parts = {name: t if t is None else chosen(t) for name, t in self._entries().items()}
+        return self._with(**parts, ptr=ptr)
 
     def positions_of(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the positions of the items of some rows: place in the index, position, offsets."""
@@ -163,12 +162,13 @@ class Rows(Value):
 
     def apply(self, func: Callable[[Tensor], Tensor]) -> Self:
         """Return a copy with ``func``, such as a move to a device, applied to every tensor."""
-        tensors = self._tensors()
+        tensors = {**self._entries(), "ptr": self.ptr}
         new = {name: None if t is None else func(t) for name, t in tensors.items()}
         return self if all(new[name] is t for name, t in tensors.items()) else self._with(**new)
 
-    def _tensors(self) -> dict[str, Tensor | None]:
-        return {"item": self.item, "ptr": self.ptr}
+    def _entries(self) -> dict[str, Tensor | None]:
+        """Return the tensors that have an entry for every item."""
+        return {"item": self.item}
 
     def _with(self, **changes: Any) -> Self:
         """Return a copy with other attributes, and nothing kept."""
@@ -204,11 +204,6 @@ def ends(sizes: Tensor) -> Tensor:
     return nnf.pad(sizes.cumsum(0), (1, 0))
 
 
-def owners(ptr: Tensor, total: int) -> Tensor:
-    """Return the row of each of ``total`` positions, given the offsets of the rows."""
-    return torch.repeat_interleave(ptr.diff(), output_size=total)
-
-
 def ranges(start: Tensor, size: Tensor, total: int | None = None) -> tuple[Tensor, Tensor]:
     """Concatenate the ranges start[i], ..., start[i] + size[i] - 1.
 
@@ -224,19 +219,14 @@ def ranges(start: Tensor, size: Tensor, total: int | None = None) -> tuple[Tenso
     return owner, torch.arange(len(owner), device=size.device) + shift[owner]
 
 
-def grouped(index: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Return the positions of 0, ..., n - 1 in an index, and the offsets (n + 1,) of each value.
-
-    Example:
-        >>> grouped(torch.tensor([1, 0, 1]), 3)
-        (tensor([1, 0, 2]), tensor([0, 1, 3, 3]))
-    """
-    index = index.reshape(-1)
-    if index.is_cpu and not torch.compiler.is_compiling():
-        order, ptr = cpu.count_sort(index.numpy(), n)
-        return torch.from_numpy(order), torch.from_numpy(ptr)
-    values, positions = torch.sort(index, stable=True)
-    return positions, torch.searchsorted(values, torch.arange(n + 1, device=index.device))
+def _positions(item: Tensor, count: int) -> Rows:
+    """Sort the positions of items by their values, and those of one value as they come."""
+    if item.is_cpu and not torch.compiler.is_compiling():
+        order, ptr = map(torch.from_numpy, cpu.count_sort(item.numpy(), count))
+    else:
+        values, order = torch.sort(item, stable=True)
+        ptr = torch.searchsorted(values, torch.arange(count + 1, device=item.device))
+    return Rows(order, item.shape[0], ptr=ptr)
 
 
 def unique_rows(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
@@ -250,7 +240,7 @@ def unique_rows(rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
         if bound * n >= 1 << 63:
             key, bound = torch.unique(key, return_inverse=True)[1], len(rows)
         key, bound = key * n + column, bound * n
-    values, at = torch.unique(key, return_inverse=True)
+    values, position = torch.unique(key, return_inverse=True)
     out = rows.new_empty((len(values), rows.shape[1]))
-    out[at] = rows
-    return out, at
+    out[position] = rows
+    return out, position

@@ -11,7 +11,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
 
 from mpsn._rows import cpu
-from mpsn._rows.rows import Rows, ends, owners, ranges
+from mpsn._rows.rows import Rows, ends, ranges
 
 LONG = 256  # longest sequential sum in single precision; longer rows are split
 REDUCED = (torch.bfloat16, torch.float16)  # what is summed in single precision
@@ -48,7 +48,7 @@ class Matrix:
         tensor([[100.,  11.]])
     """
 
-    __slots__ = ("_cuts", "_positions", "_transpose", "ptr", "rows", "weight")
+    __slots__ = ("_cuts", "_positions", "_transpose", "columns", "ptr", "rows", "weight")
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Matrix:
         weight: Tensor | None = None,
         positions: Callable[[], Rows] | None = None,
     ) -> None:
-        self.rows, self.weight = rows, weight
+        self.rows, self.weight, self.columns = rows, weight, rows.count
         self.ptr = None if rows.width == 1 else rows.offsets
         self._positions = positions or (lambda: rows.positions)
         self._transpose: Matrix | None = None
@@ -113,13 +113,13 @@ class Matrix:
         if ptr is None:
             out = h.index_select(0, item)
             return out if weight is None else out.mul_(per_row(weight, out))
-        whole = h.dtype == torch.float64 or not (h.is_cpu or h.dtype in REDUCED)
-        cuts = None if whole or not self._cuts else self.cuts()
-        if cuts is None:
-            return segment_sum(h, item, ptr, weight)
-        pieces, of_row = (part.offsets for part in cuts)
-        sums = segment_sum(h, item, pieces, weight, wide(h[:0]).dtype)
-        return segment_sum(sums, cuts[1].item, of_row, dtype=h.dtype)
+        if self._cuts and (h.dtype in REDUCED or (h.is_cpu and h.dtype != torch.float64)):
+            cuts = self.cuts()
+            if cuts is not None:
+                pieces, of_row = (part.offsets for part in cuts)
+                sums = segment_sum(h, item, pieces, weight, wide(h[:0]).dtype)
+                return segment_sum(sums, cuts[1].item, of_row, dtype=h.dtype)
+        return segment_sum(h, item, ptr, weight)
 
     def _added(self, h: Tensor) -> Tensor:
         """Return the product by torch's own operators: of integers, or while it is recorded."""
@@ -192,22 +192,49 @@ def segment_sum(
     precision is summed in single. The result has the type of ``h``, or ``dtype``.
     """
     dtype, shape = dtype or h.dtype, h.shape[1:]
-    flat, out = h.reshape(h.shape[0], prod(shape)), None
-    if h.is_cuda:
-        from mpsn._rows import cuda
+    flat = h.reshape(h.shape[0], prod(shape))
+    add_up = _LOOPS.get((h.device.type, h.dtype), _add_up)
+    return add_up(flat, index, ptr, weight, dtype).to(dtype).view(ptr.shape[0] - 1, *shape)
 
-        out = cuda.segment_sum(flat, index, ptr, weight, dtype)
-    elif h.is_cpu and h.dtype == torch.float64:
-        out = flat.new_empty(ptr.shape[0] - 1, flat.shape[1])
-        entries = flat.new_empty(0) if weight is None else weight.to(h.dtype)
-        cpu.segment_sum(*(t.detach().numpy() for t in (flat, index, ptr, entries, out)))
-    if out is None:
-        flat = flat.float() if flat.dtype in REDUCED else flat
-        each = None if weight is None else weight.to(flat.dtype)
-        out = nnf.embedding_bag(
-            index, flat, ptr, mode="sum", per_sample_weights=each, include_last_offset=True
-        )
-    return out.to(dtype).view(ptr.shape[0] - 1, *shape)
+
+def _add_up(
+    h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None, dtype: torch.dtype
+) -> Tensor:
+    each = None if weight is None else weight.to(h.dtype)
+    return nnf.embedding_bag(
+        index, h, ptr, mode="sum", per_sample_weights=each, include_last_offset=True
+    )
+
+
+def _add_widened(
+    h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None, dtype: torch.dtype
+) -> Tensor:
+    return _add_up(wide(h), index, ptr, weight, dtype)
+
+
+def _add_doubles(
+    h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None, dtype: torch.dtype
+) -> Tensor:
+    out = h.new_empty(ptr.shape[0] - 1, h.shape[1])
+    entries = h.new_empty(0) if weight is None else weight.to(h.dtype)
+    cpu.segment_sum(*(t.detach().numpy() for t in (h, index, ptr, entries, out)))
+    return out
+
+
+def _add_on_gpu(
+    h: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None, dtype: torch.dtype
+) -> Tensor:
+    from mpsn._rows import cuda  # which imports Triton
+
+    out = cuda.segment_sum(h, index, ptr, weight, dtype)
+    return _add_widened(h, index, ptr, weight, dtype) if out is None else out
+
+
+_LOOPS: dict[tuple[str, torch.dtype], Callable[..., Tensor]] = {
+    ("cpu", torch.float64): _add_doubles,
+    **{("cpu", kind): _add_widened for kind in REDUCED},
+    **{("cuda", kind): _add_on_gpu for kind in (torch.float64, torch.float32, *REDUCED)},
+}
 
 
 class LeaveOneOut:
@@ -235,6 +262,7 @@ class LeaveOneOut:
         sign: Tensor | None = None,
     ) -> None:
         order, entries, nnz = groups.item, receivers.item, groups.item.shape[0]
+        self.columns = columns
         device, width = order.device, groups.width
         limit = width or CHUNK
         longest = width or (int(groups.sizes.max()) if nnz else 0)
@@ -261,15 +289,15 @@ class LeaveOneOut:
         n, chunk_ptr = len(chunks), ends(-(-groups.sizes // limit))
         signs = (None, None) if sign is None else (sign[order], sign[entries])
         self.up = Matrix(Rows(sender[order], columns, ptr=begins), signs[0])
-        of = owners(begins, nnz)[place]
-        self.down = Matrix(Rows(of, n, ptr=receivers.offsets), signs[1])
+        chunk = self.up.rows.row[place]
+        self.down = Matrix(Rows(chunk, n, ptr=receivers.offsets), signs[1])
         self.above = LeaveOneOut(Rows(chunks, n, ptr=chunk_ptr), Rows(chunks, n, 1), chunks, n)
 
     @property
     def T(self) -> "LeaveOneOut":
         """The transpose."""
         out: LeaveOneOut = object.__new__(LeaveOneOut)
-        out.near, out.above = self.near.T, None
+        out.near, out.above, out.columns = self.near.T, None, len(self.near.rows)
         if self.above is not None:
             out.up, out.above, out.down = self.down.T, self.above.T, self.up.T
         return out

@@ -1,6 +1,6 @@
 """The values: incidences, complexes of simplices, cubes or cells, and collections of them."""
 
-from mpsn.complexes._batching import collate
+from mpsn.complexes._collating import collate
 from mpsn.complexes._homology import HodgeParts
 from mpsn.complexes._loading import DataLoader
 from mpsn.complexes._operators import Adjacency

@@ -15,6 +15,7 @@ from mpsn._rows.checks import as_int
 from mpsn._rows.device import check_holds
 from mpsn._rows.memory import available_memory, check_room, check_vertices, in_memory
 from mpsn._rows.rows import ranges, unique_rows
+from mpsn.complexes.incidence import as_incidences
 from mpsn.errors import ComplexError
 
 REMEDY = "lower max_dim, or give smaller simplices"
@@ -56,16 +57,16 @@ def from_simplices(
     simplices = list(simplices)
     if num_vertices is None and _are_named(simplices):
         return named_complex(simplices, max_dim)
-    given: dict[int, list[Sequence[Any]]] = defaultdict(list)
+    by_size: dict[int, list[Sequence[Any]]] = defaultdict(list)
     for simplex in simplices:
         try:
-            given[len(simplex)].append(tuple(simplex))
+            by_size[len(simplex)].append(tuple(simplex))
         except TypeError as error:
             raise ComplexError(
                 f"Expected simplices as lists of vertices, got {simplex!r:.40}; "
                 f"write a vertex v as [v]."
             ) from error
-    tables = _tables(given)
+    tables = _tables(by_size)
     largest = max((int(rows.max()) for rows in tables.values()), default=-1)
     n = largest + 1 if num_vertices is None else as_int(num_vertices, "num_vertices")
     if n <= largest:
@@ -78,7 +79,6 @@ def close_tables(tables: dict[int, Tensor], n: int, max_dim: int | None) -> "Sim
 
     Rows ascend, and vertices are below ``n``. A bound ``max_dim`` is kept to.
     """
-    from mpsn.complexes.complex import as_incidences
     from mpsn.complexes.simplicial import SimplicialComplex
 
     check_holds(torch.get_default_device())
@@ -86,9 +86,9 @@ def close_tables(tables: dict[int, Tensor], n: int, max_dim: int | None) -> "Sim
     if max_dim is not None:
         size = as_int(max_dim, "max_dim") + 1
         wide = {width: rows for width, rows in tables.items() if width > size}
-        many = sum(len(rows) * comb(width, size) for width, rows in wide.items())
+        number = sum(len(rows) * comb(width, size) for width, rows in wide.items())
         limit = available_memory(torch.device("cpu"))
-        _check_room(_room(many, size), limit, f"{many:,} faces of {size} vertices")
+        _check_room(_room(number, size), limit, f"{number:,} faces of {size} vertices")
         parts = [rows[:, _subsets(width, size)].reshape(-1, size) for width, rows in wide.items()]
         tables = {width: rows for width, rows in tables.items() if width <= size}
         if parts:
@@ -169,14 +169,14 @@ def close_under_faces(tables: dict[int, Tensor], size: int, n: int) -> list[Tens
     faces: list[Tensor] = []
     above = torch.zeros((0, size + 1), dtype=torch.int64)
     while size > 1:
-        given = tables.get(size, above[:0, :size])
-        many = len(given) + len(above) * (size + 1)
+        own = tables.get(size, above[:0, :size])
+        number = len(own) + len(above) * (size + 1)
         used = sum(8 * table.numel() for table in faces)
-        _check_room(used + _room(many, size), limit, f"{many} faces of {size} vertices")
+        _check_room(used + _room(number, size), limit, f"{number} faces of {size} vertices")
         omit = torch.arange(size + 1)[:, None]
         kept = torch.arange(size) + (torch.arange(size) >= omit)  # (size + 1, size)
-        rows, at = unique_rows(torch.cat([given, above[:, kept].reshape(-1, size)]), n)
-        faces.append(at[len(given) :].reshape(-1, size + 1))
+        rows, position = unique_rows(torch.cat([own, above[:, kept].reshape(-1, size)]), n)
+        faces.append(position[len(own) :].reshape(-1, size + 1))
         above, size = rows, size - 1
     faces.append(above.flip(1))  # the face of an edge that omits its first vertex is its second
     return faces[:0:-1]
@@ -212,9 +212,9 @@ def _whole_room(counts: dict[int, int]) -> int:
     return need
 
 
-def _room(many: int, size: int) -> int:
+def _room(number: int, size: int) -> int:
     """Return the bytes it takes to find the different ones among many rows of some size."""
-    return 8 * many * (2 * size + 8)
+    return 8 * number * (2 * size + 8)
 
 
 def _check_room(need: int, limit: int, got: str) -> None:

@@ -111,22 +111,22 @@ def _rank_of_coboundary(
                 acc[low] = 0
                 stored[used], stored_values[used] = low, 1
                 used += 1
-                for at in heap:
-                    if acc[at] != 0:
-                        stored[used], stored_values[used] = at, acc[at] * inverse % PRIME
+                for cell in heap:
+                    if acc[cell] != 0:
+                        stored[used], stored_values[used] = cell, acc[cell] * inverse % PRIME
                         used += 1
-                        acc[at] = 0
-                    queued[at] = False
+                        acc[cell] = 0
+                    queued[cell] = False
                 size[low] = used - start[low]
                 pivots[low] = True
                 rank += 1
                 break
             for e in range(start[low], start[low] + size[low]):
-                at = stored[e]
-                acc[at] = (acc[at] - value * stored_values[e]) % PRIME
-                if at != low and not queued[at]:
-                    queued[at] = True
-                    heappush(heap, at)
+                cell = stored[e]
+                acc[cell] = (acc[cell] - value * stored_values[e]) % PRIME
+                if cell != low and not queued[cell]:
+                    queued[cell] = True
+                    heappush(heap, cell)
     return rank, pivots
 
 

@@ -7,7 +7,7 @@ from torch.utils import data
 from torch.utils.data._utils.collate import collate as collate_items
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from mpsn.complexes._batching import collate
+from mpsn.complexes._collating import collate
 from mpsn.complexes._packed import ComplexDataset
 from mpsn.complexes.complex import Complex
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from mpsn._files.io import atomic_write, names_in
 from mpsn._files.npz import map_arrays, write_arrays
 from mpsn._rows.checks import check_features, check_incidence, check_offsets
-from mpsn.complexes._batching import collate
+from mpsn.complexes._collating import collate
 from mpsn.complexes._saving import as_array, meta_of, open_parts
 from mpsn.errors import ComplexError, FileError
 
@@ -31,12 +31,12 @@ def is_packed(path: Path) -> bool:
     return path.suffix == ".npz" and path.is_file() and "meta.npy" in names_in(path)
 
 
-def map_union(path: str | os.PathLike[str]) -> Any:
+def map_union(path: str | os.PathLike[str]) -> "Complex":
     """Open a file of complexes as a union whose tensors are read-only maps of the file.
 
     All sizes, offsets, cells and signs are checked, in one pass; features are not read.
     """
-    K: Complex = open_parts(path, _map, check=False)
+    K = open_parts(path, _map, check=False)
     try:
         for B in K._incidences:
             check_incidence(B)
@@ -70,8 +70,8 @@ def write_union(path: str | os.PathLike[str], complexes: "Iterable[Complex]", ch
         growing = _Growing(Path(os.path.realpath(path)).parent, files)
         rest = iter(complexes)
         growing.add(collate(islice(rest, chunk)))  # also if there are none
-        while some := list(islice(rest, chunk)):
-            growing.add(collate(some))
+        while part := list(islice(rest, chunk)):
+            growing.add(collate(part))
         columns = {name: column.copy_to for name, column in growing.columns.items()}
         write_arrays(file, {**columns, "meta": growing.meta})
 
@@ -167,8 +167,8 @@ class _Growing:
 
     def _if_all(self, name: str, rows: Tensor | None, before: int, here: int) -> None:
         """Append rows that all complexes have, or none."""
-        given = name in self.columns
-        if (here and given and rows is None) or (before and not given and rows is not None):
+        begun = name in self.columns
+        if (here and begun and rows is None) or (before and not begun and rows is not None):
             raise ComplexError(
                 f"Expected {name} in all complexes or in none, got it in some; add it with "
                 f"replace()."

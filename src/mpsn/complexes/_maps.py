@@ -5,8 +5,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from mpsn.complexes._symmetries import orientation
-from mpsn.complexes.complex import as_incidences
-from mpsn.complexes.incidence import Incidence
+from mpsn.complexes.incidence import Incidence, as_incidences
 from mpsn.complexes.simplicial import SimplicialComplex
 
 
@@ -32,18 +31,18 @@ def image(K: SimplicialComplex, cluster: Tensor) -> tuple[SimplicialComplex, tup
     for k in range(1, K.dim + 1):
         values, columns = number[K.simplices(k)].sort(dim=1)
         alive = (values.diff(dim=1) > 0).all(1)
-        at = alive.nonzero()[:, 0]
-        values, columns = values[at], columns[at]
-        faces = below[K.faces(k)[at]].gather(1, columns)  # column i omits the i-th new vertex
+        kept = alive.nonzero()[:, 0]
+        values, columns = values[kept], columns[kept]
+        faces = below[K.faces(k)[kept]].gather(1, columns)  # column i omits the i-th new vertex
         key = faces[:, k] * n + values[:, k]  # lexicographic, as the keys of the faces are
-        found, inverse = torch.unique(key, return_inverse=True)
-        table, first = faces.new_empty(len(found), k + 1), faces.new_empty(len(found))
+        simplices, inverse = torch.unique(key, return_inverse=True)
+        table, first = faces.new_empty(len(simplices), k + 1), faces.new_empty(len(simplices))
         table[inverse], first[inverse] = faces, values[:, 0]  # duplicates agree
         below = faces.new_zeros(K.count(k))
-        below[at] = inverse
-        sign = orientation(columns) * K.orientation(k)[at]
+        below[kept] = inverse
+        sign = orientation(columns) * K.orientation(k)[kept]
         ends = nnf.pad(alive.cumsum(0), (1, 0))
-        maps.append(Incidence.unchecked(inverse, len(found), None, ends, sign))
+        maps.append(Incidence.unchecked(inverse, len(simplices), None, ends, sign))
         tables.append(table)
         ptr.append(torch.searchsorted(of[first], complexes))
     incidences = as_incidences(tables, len(vertices))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from mpsn.complexes._pairs import Kind, entry_pairs, sorted_entries
-from mpsn.complexes.incidence import Incidence, coo
+from mpsn.complexes._pairs import Kind, between, pairs_through
+from mpsn.complexes.incidence import coo
 from mpsn.errors import ComplexError
 
 if TYPE_CHECKING:
@@ -96,12 +96,15 @@ def hodge_laplacian(
     if part not in ("full", "up", "down"):
         raise ComplexError(f"Expected part 'full', 'up' or 'down', got {part!r}.")
     n, below, above = K.count(k), K.incidence(k), K.incidence(k + 1)
-    down, up = _down_weights(K, k, normalized), _up_weights(K, k, normalized)
-    if part == "up":
-        below = Incidence.unchecked(below.face[:0], 0, None, below.face.new_zeros(n + 1))
-    if part == "down":
-        above = Incidence.unchecked(above.face[:0], n, above.width, above.face.new_zeros(1))
-    left, right = _factors(below, above, down, up)
+    terms = []  # of both parts, the entries of matrices X and Y with X Yᵀ the Laplacian
+    if part != "up":
+        terms.append((below.cell, below.face, *_down_weights(K, k, normalized)))
+    if part != "down":
+        terms.append((above.face, below.count + above.cell, *_up_weights(K, k, normalized)))
+    cell, other, x, y = map(torch.cat, zip(*terms, strict=True))
+    inner = below.count + len(above)
+    left = coo(torch.stack([cell, other]), x, (n, inner), coalesced=False)
+    right = coo(torch.stack([other, cell]), y, (inner, n), coalesced=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
         total = torch.sparse.mm(left, right).coalesce()
@@ -134,30 +137,6 @@ def _up_weights(K: "Complex", k: int, normalized: bool) -> Weights:
     return share, sign / B.degree.to(torch.float64)[B.face]
 
 
-def _factors(below: Incidence, above: Incidence, down: Weights, up: Weights) -> tuple[Tensor, ...]:
-    """Return [X X'] and [Y Y']ᵀ, whose product is the sum of both parts.
-
-    Entries are written in row order, as sorting them would cost more than the product. Row σ of the
-    first holds σ's faces, then its co-faces.
-    """
-    n, device, inner = len(below), below.face.device, below.count + len(above)
-    faces, cofaces = sorted_entries(below), above.positions.item
-    cell, owner = below.cell[faces], above.face[cofaces]
-    at_faces = torch.arange(len(faces), device=device) + above.positions.offsets[cell]
-    at_cofaces = torch.arange(len(cofaces), device=device) + below.offsets[owner + 1]
-    index = torch.empty((2, len(faces) + len(cofaces)), dtype=torch.int64, device=device)
-    x = torch.empty(index.shape[1], dtype=torch.float64, device=device)
-    index[0, at_faces], index[0, at_cofaces] = cell, owner
-    index[1, at_faces], index[1, at_cofaces] = below.face[faces], below.count + above.cell[cofaces]
-    x[at_faces], x[at_cofaces] = down[0][faces], up[0][cofaces]
-
-    lower, upper = below.positions.item, sorted_entries(above)
-    rows = torch.cat([below.face[lower], below.count + above.cell[upper]])
-    columns = torch.cat([below.cell[lower], above.face[upper]])
-    y = torch.cat([down[1][lower], up[1][upper]])
-    return coo(index, x, (n, inner)), coo(torch.stack([rows, columns]), y, (inner, n))
-
-
 def adjacency(K: "Complex", k: int, kind: Kind) -> Adjacency:
     r"""Return one of the four adjacencies of the k-cells (Definition 4 of the paper).
 
@@ -184,15 +163,9 @@ def adjacency(K: "Complex", k: int, kind: Kind) -> Adjacency:
         >>> up.receiver.tolist(), up.sender.tolist(), up.shared.tolist()
         ([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1], [0, 0, 0, 0, 0, 0])
     """
-    if kind in ("boundary", "coboundary"):
-        B = K.incidence(k if kind == "boundary" else k + 1)
-        ends = (B.cell, B.face) if kind == "boundary" else (B.face, B.cell)
-        return Adjacency(*ends, None, B.signs)
-    if kind not in ("upper", "lower"):
+    if kind not in ("boundary", "coboundary", "lower", "upper"):
         raise ComplexError(
             f"Expected adjacency 'boundary', 'coboundary', 'lower' or 'upper', got {kind!r}."
         )
-    B = K.incidence(k + 1 if kind == "upper" else k)
-    one, two = entry_pairs(B, kind)
-    end, shared = (B.face, B.cell) if kind == "upper" else (B.cell, B.face)
-    return Adjacency(end[one], end[two], shared[one], B.signs[one] * B.signs[two])
+    receiver, sender, shared, sign, _ = pairs_through(between(K, k, kind), kind)
+    return Adjacency(receiver, sender, shared if kind in ("lower", "upper") else None, sign)

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
-from mpsn._rows.checks import INTEGERS, as_tensor, check_features
+from mpsn._rows.checks import as_index, check_features
 from mpsn._rows.value import SAVED
-from mpsn.complexes._batching import collate, cut, cut_table, take
+from mpsn.complexes._batching import cut, cut_table, take
+from mpsn.complexes._collating import collate
 from mpsn.complexes._mapped import map_union, write_union
 from mpsn.complexes._padding import Padding, Shape
 from mpsn.complexes._saving import load
@@ -122,23 +123,9 @@ class ComplexDataset(Sequence[C]):
         if pad is not None:
             return cast(C, self._padding.batch(cast(Tensor, index), pad))
         n, device = len(self), self.union.device
-        if isinstance(index, slice):
-            at = torch.tensor(range(n)[index], dtype=torch.int64, device=device)
-        else:
-            at = as_tensor(index, "positions").to(device)
-            if at.dim() != 1 or (at.numel() and at.dtype not in (*INTEGERS, torch.bool)):
-                raise ComplexError(
-                    f"Expected positions as a list of integers or a mask, got {at.dtype} of shape "
-                    f"{tuple(at.shape)}."
-                )
-            if at.dtype == torch.bool and len(at) != n:
-                raise ComplexError(f"Expected a mask of {n} entries, got {len(at)}.")
-            at = at.nonzero().squeeze(1) if at.dtype == torch.bool else at.to(torch.int64)
-        low, high = torch.stack(torch.aminmax(at)).tolist() if at.numel() else (0, -1)
-        if low < -n or high >= n:
-            raise ComplexError(f"Expected positions below {n}, got {at.tolist()!s:.60}.")
-        at = at % n if low < 0 else at
-        return self._valid(take(self.union, self._cuts, at))
+        chosen = range(n)[index] if isinstance(index, slice) else index
+        positions = as_index(chosen, n, "complexes", device, least=-n)
+        return self._valid(take(self.union, self._cuts, positions % max(n, 1)))
 
     def padded_shape(self, index: Tensor) -> Shape:
         """Return a shape for :meth:`batch` into which all batches of an index (..., B) fit.
@@ -231,10 +218,10 @@ def open_or_load(path: Path) -> ComplexDataset[Any]:
 
 def labels_by_complex(dataset: ComplexDataset[Any]) -> Tensor | None:
     """Return the labels of all complexes, (N, targets), if each has as many, else None."""
-    y, offsets, many = dataset.y, dataset.union._y_ptr, len(dataset)
-    if y is None or not many:
+    y, offsets, number = dataset.y, dataset.union._y_ptr, len(dataset)
+    if y is None or not number:
         return None
-    each = torch.ones(many) if offsets is None else offsets.diff()
+    each = torch.ones(number) if offsets is None else offsets.diff()
     if each.min() != each.max() or len(y) != each.sum():
         return None
-    return y.reshape(many, -1)
+    return y.reshape(number, -1)

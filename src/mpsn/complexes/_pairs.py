@@ -43,61 +43,62 @@ def pairs_of(K: "Complex", k: int, kind: Kind) -> Pairs:
         >>> pairs.receiver.tolist(), pairs.sender.tolist(), pairs.shared.tolist()
         ([0, 1, 1, 2], [1, 0, 2, 1], [0, 0, 1, 1])
     """
-    B = K.incidence(k if kind in ("boundary", "lower") else k + 1)
+    B = between(K, k, kind)
 
     def find() -> Pairs:
         if torch.compiler.is_compiling():
             return Pairs(*listed_pairs(*B.parts(), kind))
-        return Pairs(*_listed(B, kind))
+        return Pairs(*_by_receiver(B, kind))
 
     return B._keep(("pairs", kind), find)  # type: ignore[no-any-return]
 
 
 def number_of_pairs(K: "Complex", k: int, kind: Kind) -> int:
     """Return the number of pairs, without listing them; it is kept on the incidence."""
-    B = K.incidence(k if kind in ("boundary", "lower") else k + 1)
+    B = between(K, k, kind)
     if kind in ("boundary", "coboundary"):
         return len(B.face)
     sizes = B.degree if kind == "lower" else B.sizes
     return B._keep(("pairs", kind, "number"), lambda: int((sizes * (sizes - 1)).sum()))  # type: ignore[no-any-return]
 
 
-def _listed(B: Incidence, kind: str) -> tuple[Tensor, ...]:
-    """Return receiver, sender, shared cell, sign, and sign of the sender, by receiver."""
+def between(K: "Complex", k: int, kind: str) -> Incidence:
+    """Return the incidence through which k-cells are adjacent."""
+    return K.incidence(k if kind in ("boundary", "lower") else k + 1)
+
+
+def _receivers(B: Incidence, kind: str) -> int:
+    return len(B) if kind in ("boundary", "lower") else B.count
+
+
+def _by_receiver(B: Incidence, kind: str) -> tuple[Tensor, ...]:
+    parts = pairs_through(B, kind)
+    order = Rows(parts[0], _receivers(B, kind), 1).positions.item
+    return tuple(part[order] for part in parts)
+
+
+def pairs_through(B: Incidence, kind: str) -> tuple[Tensor, ...]:
+    """Return receiver, sender, shared cell, sign, and sign of the sender, by the shared cell."""
     if kind == "boundary":
-        order = torch.arange(len(B.face), device=B.face.device)
-        ends = B.cell, B.face, B.face
-    elif kind == "coboundary":
-        order = B.positions.item
-        ends = B.face, B.cell, B.cell
-    else:
-        one, two = entry_pairs(B, kind)
-        end, shared = (B.face, B.cell) if kind == "upper" else (B.cell, B.face)
-        order = Rows(end[one], len(B) if kind == "lower" else B.count).positions.item
-        one, two = one[order], two[order]
-        return end[one], end[two], shared[two], B.signs[one] * B.signs[two], B.signs[two]
-    return *(each[order] for each in ends), B.signs[order], B.signs[order]
-
-
-def entry_pairs(B: Incidence, kind: str) -> tuple[Tensor, Tensor]:
-    """Return the entries of receivers and senders of ``"upper"`` or ``"lower"`` pairs."""
-    if kind == "upper":
-        groups = Rows(sorted_entries(B), len(B.face), B.width, B.ptr)
-    else:
-        groups = B.positions
+        return B.cell, B.face, B.face, B.signs, B.signs
+    if kind == "coboundary":
+        return B.face, B.cell, B.cell, B.signs, B.signs
+    groups = _sorted_entries(B) if kind == "upper" else B.positions
     others = groups.others()
-    return groups.item[others.row], groups.item[others.item]
+    one, two = groups.item[others.row], groups.item[others.item]
+    end, shared = (B.face, B.cell) if kind == "upper" else (B.cell, B.face)
+    return end[one], end[two], shared[two], B.signs[one] * B.signs[two], B.signs[two]
 
 
-def sorted_entries(B: Incidence) -> Tensor:
-    """Return the entries by cell and, within a cell, by ascending face, (nnz,) int64."""
+def _sorted_entries(B: Incidence) -> Rows:
+    """Return the entries of every cell, by ascending face."""
 
-    def find() -> Tensor:
+    def find() -> Rows:
         order = B.positions.item
-        return order[Rows(B.cell[order], len(B)).positions.item]
+        entries = order[Rows(B.cell[order], len(B), 1).positions.item]
+        return Rows(entries, len(B.face), B.width, B.ptr)
 
-    entries: Tensor = B._keep("sorted", find)
-    return entries
+    return B._keep("sorted", find)  # type: ignore[no-any-return]
 
 
 # A compiler sees one operator, as the number of pairs is not known to it.
@@ -108,7 +109,7 @@ def listed_pairs(
     face: Tensor, ptr: Tensor | None, sign: Tensor | None, count: int, width: int, kind: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return the parts of the pairs of an incidence, as :class:`Pairs` holds them."""
-    parts = _listed(Incidence.of_parts(face, ptr, sign, count, width), kind)
+    parts = _by_receiver(Incidence.of_parts(face, ptr, sign, count, width), kind)
     return tuple(part.clone() for part in parts)  # type: ignore[return-value]
 
 

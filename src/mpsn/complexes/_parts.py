@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor
 
-from mpsn._rows.checks import as_mask, check_by_dimension
+from mpsn._rows.checks import as_index, check_by_dimension
 from mpsn._rows.rows import Rows, ends
-from mpsn.complexes._batching import rebuild, select
+from mpsn.complexes._batching import rebuild
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
@@ -85,7 +85,9 @@ def closure(K: "Complex", cells: Mapping[int, Tensor], full: bool = False) -> li
     for k in cells:
         if not 0 <= k <= max(K.dim, 0):
             raise ComplexError(f"Expected dimensions from 0 to {K.dim}, got {k}.")
-    kept = [as_mask(cells.get(k), K.count(k), k, K.device) for k in range(max(K.dim, 0) + 1)]
+    kept = [torch.zeros(n, dtype=torch.bool, device=K.device) for n in K.counts or (0,)]
+    for k, chosen in cells.items():
+        kept[k][as_index(chosen, K.count(k), f"{k}-cells", K.device)] = True
     top = max(cells, default=0)
     for k in range(top, 0, -1):
         incidence = K.incidence(k)
@@ -113,10 +115,10 @@ def extract(K: C, rows: Sequence[Tensor]) -> C:
     """Return the subcomplex of cells, by ascending numbers per dimension, closed under faces."""
     incidences = []
     for k in range(1, len(rows)):
-        B = select(K.incidence(k), rows[k], len(rows[k - 1]))
+        B = K.incidence(k).take(rows[k])
         face = torch.searchsorted(rows[k - 1], B.face)
-        incidences.append(Incidence.unchecked(face, B.count, B.width, B.ptr, B.sign))
-    ptr = [torch.searchsorted(at, ends) for at, ends in zip(rows, K._ptr, strict=True)]
+        incidences.append(B._with(item=face, count=len(rows[k - 1])))
+    ptr = [torch.searchsorted(row, ends) for row, ends in zip(rows, K._ptr, strict=True)]
     y, y_ptr = K._y, K._y_ptr
     if y is not None and len(y) == K.num_nodes > K.num_complexes:  # one row per vertex
         y, y_ptr = y[rows[0]], ptr[0]

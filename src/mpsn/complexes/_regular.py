@@ -128,14 +128,14 @@ def _check_distinct(B: Incidence, k: int) -> None:
 
     Two edges may list the same vertices in opposite order, also once one of them is flipped.
     """
-    given = B.face if k > 1 else 2 * B.face + torch.arange(len(B.face), device=B.face.device) % 2
-    order = torch.argsort(given, stable=True)
-    face = given[order[torch.argsort(B.cell[order], stable=True)]]  # ascending in each cell
+    label = B.face if k > 1 else 2 * B.face + torch.arange(len(B.face), device=B.face.device) % 2
+    order = torch.argsort(label, stable=True)
+    face = label[order[torch.argsort(B.cell[order], stable=True)]]  # ascending in each cell
     start, size = B.offsets[:-1], B.sizes
     group, cells, column = size, torch.arange(len(B), device=face.device), 0
     while True:
-        _, group, many = torch.unique(group, return_inverse=True, return_counts=True)
-        tied = many[group] > 1
+        _, group, sizes = torch.unique(group, return_inverse=True, return_counts=True)
+        tied = sizes[group] > 1
         cells, group = cells[tied], group[tied]
         if not len(cells):
             return

@@ -11,9 +11,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from mpsn._rows.checks import INTEGERS, as_int, as_tensor, check_by_dimension
+from mpsn._rows.checks import as_index, as_int, check_by_dimension
 from mpsn._rows.packages import package
-from mpsn.complexes._batching import select
 from mpsn.complexes._parts import extract
 from mpsn.complexes.complex import Complex
 from mpsn.complexes.incidence import Incidence
@@ -71,7 +70,7 @@ def neighborhood(
         (tensor([3, 4, 5, 6, 7]), {0: tensor([2])})
     """
     check_by_dimension(cells, "the cells")
-    seeds = {k: _as_rows(K, k, rows) for k, rows in cells.items()}
+    seeds = {k: _cells(K, k, chosen) for k, chosen in cells.items()}
     nothing = torch.zeros(0, dtype=torch.int64, device=K.device)
     rows = [_join(seeds.get(k, nothing)) for k in range(max(K.dim, 0) + 1)]
     for _ in range(as_int(hops, "hops")):
@@ -85,19 +84,12 @@ def neighborhood(
             wider[k] = _join(wider[k], _cofaces(B, _faces(B, rows[k]), fan_out, generator))
         rows = _closure(K, wider)
     rows = _closure(K, rows)
-    found = {k: torch.searchsorted(rows[k], at) for k, at in seeds.items()}
-    return Part(extract(K, rows), tuple(rows), found)
+    positions = {k: torch.searchsorted(rows[k], seed) for k, seed in seeds.items()}
+    return Part(extract(K, rows), tuple(rows), positions)
 
 
-def _as_rows(K: Complex, k: int, given: object) -> Tensor:
-    rows = as_tensor(given, f"cells of dimension {k}").to(K.device)
-    n = K.count(k) if 0 <= k <= max(K.dim, 0) else 0
-    fits = rows.dim() == 1 and (not rows.numel() or rows.dtype in INTEGERS)
-    if not fits or (rows.numel() and (rows.min() < 0 or rows.max() >= n)):
-        raise ComplexError(
-            f"Expected {k}-cells as a list of numbers from 0 to {n - 1}, got {rows.tolist()!s:.60}."
-        )
-    return rows.to(torch.int64)
+def _cells(K: Complex, k: int, chosen: object) -> Tensor:
+    return as_index(chosen, K.count(k) if 0 <= k <= K.dim else 0, f"{k}-cells", K.device)
 
 
 def _join(*rows: Tensor) -> Tensor:
@@ -106,7 +98,7 @@ def _join(*rows: Tensor) -> Tensor:
 
 
 def _faces(B: Incidence, rows: Tensor) -> Tensor:
-    return _join(select(B, rows, B.count).face)
+    return _join(B.take(rows).face)
 
 
 def _closure(K: Complex, rows: Rows) -> Rows:
@@ -171,11 +163,11 @@ class SubcomplexLoader(DataLoader[Any]):
     ) -> None:
         for k in range(1, K.dim + 1):
             _ = K.incidence(k).positions  # found once, before workers start
-        divided = not isinstance(cells, Tensor) and any(isinstance(at, Tensor) for at in cells)
+        divided = not isinstance(cells, Tensor) and any(isinstance(part, Tensor) for part in cells)
         which: dict[str, Any] = {"upper": upper, "lower": lower, "fan_out": fan_out}
         make = partial(_load, K, dim, seed, hops=hops, **which)
         super().__init__(
-            cells if divided else _as_rows(K, dim, cells),  # type: ignore[arg-type]
+            cells if divided else _cells(K, dim, cells),  # type: ignore[arg-type]
             batch_size=None if divided else batch_size,
             collate_fn=make,
             **options,
@@ -185,11 +177,11 @@ class SubcomplexLoader(DataLoader[Any]):
 def _load(
     K: Complex, dim: int, seed: int | None, rows: Tensor | list[Tensor], **options: Any
 ) -> Part[Complex]:
-    at = rows if isinstance(rows, Tensor) else torch.stack(rows)
+    cells = rows if isinstance(rows, Tensor) else torch.stack(rows)
     random = None
     if seed is not None:
-        random = torch.Generator().manual_seed(seed + int(at[:1].sum()))  # one for each batch
-    return neighborhood(K, {dim: at}, generator=random, **options)
+        random = torch.Generator().manual_seed(seed + int(cells[:1].sum()))  # one for each batch
+    return neighborhood(K, {dim: cells}, generator=random, **options)
 
 
 def partition(K: Complex, dim: int, parts: int) -> list[Tensor]:
@@ -205,10 +197,10 @@ def partition(K: Complex, dim: int, parts: int) -> list[Tensor]:
     if as_int(parts, "parts") < 1:
         raise ComplexError(f"Expected parts >= 1, got {parts}.")
     metis, graph = package("pymetis"), _graph(K)
-    _, of = metis.part_graph(parts, metis.CSRAdjacency(graph.indptr, graph.indices))
+    _, part_of_vertex = metis.part_graph(parts, metis.CSRAdjacency(graph.indptr, graph.indices))
     vertex, start = K.cells(dim)
-    of_cell = torch.tensor(of)[vertex[start[:-1]].cpu()]
-    return [(of_cell == part).nonzero()[:, 0].to(K.device) for part in range(parts)]
+    part_of_cell = torch.tensor(part_of_vertex)[vertex[start[:-1]].cpu()]
+    return [(part_of_cell == part).nonzero()[:, 0].to(K.device) for part in range(parts)]
 
 
 def nearby(K: Complex, dim: int) -> Tensor:

@@ -5,6 +5,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -69,19 +70,14 @@ def load(path: str | os.PathLike[str]) -> "Complex":
         >>> mpsn.load(tmp_path / "K.npz") == K
         True
     """
-
-    def read(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-        return read_arrays(path, available_memory(torch.device("cpu")))
-
-    K: Complex = open_parts(path, read)
-    return K
+    return open_parts(path, partial(read_arrays, most=available_memory(torch.device("cpu"))))
 
 
 def open_parts(
     path: str | os.PathLike[str],
     read: Callable[[str | os.PathLike[str]], dict[str, NDArray[Any]]],
     check: bool = True,
-) -> Any:
+) -> "Complex":
     """Return the union in a file whose arrays ``read`` returns."""
     try:
         arrays = read(path)
@@ -101,7 +97,7 @@ def open_parts(
             f"read it with the mpsn version that wrote it."
         )
     try:
-        return from_parts(as_tensors(arrays), meta, check)
+        return from_parts(as_tensors(arrays), meta, check)  # type: ignore[no-any-return]
     except (ComplexError, RecursionError) as error:
         raise FileError(f"Expected a valid dataset in {path}; {error!s:.300}") from error
 

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from mpsn._rows.rows import Rows, ends
 from mpsn.complexes._building import close_under_faces
+from mpsn.complexes.incidence import as_incidences
 
 if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex
@@ -28,7 +29,6 @@ def barycentric_subdivision(K: "Complex") -> "SimplicialComplex":
         >>> K.barycentric_subdivision()
         SimplicialComplex(dim=2, counts=(7, 12, 6))
     """
-    from mpsn.complexes.complex import as_incidences
     from mpsn.complexes.simplicial import SimplicialComplex
 
     dims = range(K.dim + 1)
@@ -60,10 +60,10 @@ def barycentric_subdivision(K: "Complex") -> "SimplicialComplex":
         ]  # the first vertex of a simplex is in the face that omits the last
         ptrs.append(torch.searchsorted(last, below))
     x = [K.x[k] for k in dims]
-    given = [t for t in x if t is not None]
+    present = [t for t in x if t is not None]
     features: list[Tensor] = []
-    if given and len(given) == len(x) and len({(t.shape[1:], t.dtype) for t in given}) == 1:
-        features = [torch.cat(given)[torch.cat(number).argsort()]]
+    if present and len(present) == len(x) and len({(t.shape[1:], t.dtype) for t in present}) == 1:
+        features = [torch.cat(present)[torch.cat(number).argsort()]]
     whole = K.y is not None and len(K.y) == K.num_complexes
     return SimplicialComplex.unchecked(
         as_incidences(faces, n),

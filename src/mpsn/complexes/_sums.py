@@ -111,17 +111,8 @@ def incidence_sum(
 
 
 @incidence_sum.register_fake
-def _(
-    h: Tensor,
-    face: Tensor,
-    ptr: Tensor | None,
-    sign: Tensor | None,
-    count: int,
-    width: int,
-    name: str,
-    signed: bool,
-    transposed: bool,
-) -> Tensor:
+def _(h: Tensor, *inputs: Any) -> Tensor:
+    face, ptr, _, count, width, name, _, transposed = inputs
     sizes = side_sizes(Rows(face, count, width or None, ptr))
     return h.new_empty(sizes[SIDES[name][transposed]], *h.shape[1:])
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.checks import check_by_dimension, check_same_device
-from mpsn.complexes._batching import rebuild, select
+from mpsn.complexes._batching import rebuild
 from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
@@ -19,10 +19,9 @@ C = TypeVar("C", bound="Complex")
 
 def reorient(K: C, signs: Sequence[Tensor | None]) -> C:
     """Return the complex with orientations ±1 per dimension, None for +1, and its features."""
-    given = dict(enumerate(signs))
     changes: dict[int, Tensor] = {}
     for k, B in enumerate(K._incidences, start=1):
-        sign = given.get(k)
+        sign = signs[k] if k < len(signs) else None
         if sign is not None or B.sign is not None or k - 1 in changes:
             turn = K.orientation(k)
             changes[k] = turn if sign is None else turn * sign.to(torch.int8)
@@ -111,12 +110,12 @@ def permute(K: C, order: Mapping[int, Tensor]) -> C:
     position = [torch.argsort(row) for row in rows]
     incidences = []
     for k in range(1, K.dim + 1):
-        B = select(K.incidence(k), rows[k], K.count(k - 1))
+        B = K.incidence(k).take(rows[k])
         face, sign = position[k - 1][B.face], B.sign
         if 0 in order and K._ascending:  # sort the vertices of each simplex again
             columns = position[0][K.cells(k)[0].view(-1, k + 1)[rows[k]]].argsort(dim=1)
             face, sign = (t.view(-1, k + 1).gather(1, columns).view(-1) for t in (face, B.signs))
-        incidences.append(Incidence.unchecked(face, B.count, B.width, B.ptr, sign))
+        incidences.append(B._with(item=face, sign=sign))
     y = K.y if K.y is None or len(K.y) != K.num_nodes or K.num_nodes == 1 else K.y[rows[0]]
     return rebuild(K, incidences, K._ptr, rows, y, K._y_ptr)
 

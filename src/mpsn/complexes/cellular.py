@@ -61,7 +61,7 @@ class CellComplex(Complex):
     @staticmethod
     def _check(num_vertices: int, incidences: Sequence[Incidence]) -> Sequence[Incidence]:
         edges = [_as_rows(B) for B in incidences[:1]]
-        return check_regular(num_vertices, [*edges, *map(_as_ragged, incidences[1:])])
+        return check_regular(num_vertices, [*edges, *(B.ragged() for B in incidences[1:])])
 
     @staticmethod
     def from_boundaries(
@@ -84,18 +84,18 @@ class CellComplex(Complex):
         """
         n = as_int(num_vertices, "num_vertices")
         tables = [_flat(cells, f"faces of {k}-cells") for k, cells in enumerate(boundaries, 1)]
-        given = [_flat(cells, f"signs of {k}-cells") for k, cells in enumerate(signs or (), 1)]
-        sizes = [[ptr.tolist() for _, ptr in rows] for rows in (tables, given)]
+        sign_lists = [_flat(cells, f"signs of {k}-cells") for k, cells in enumerate(signs or (), 1)]
+        sizes = [[ptr.tolist() for _, ptr in rows] for rows in (tables, sign_lists)]
         if signs is not None and sizes[0] != sizes[1]:
             raise ComplexError(
                 "Expected a sign for each face of each cell, got signs of another shape; leave "
                 "signs out to have them found."
             )
-        if any(bool((flat.abs() != 1).any()) for flat, _ in given):
+        if any(bool((flat.abs() != 1).any()) for flat, _ in sign_lists):
             raise ComplexError("Expected signs ±1 in all dimensions, got others.")
         incidences = []
         for k, (face, ptr) in enumerate(tables):
-            sign = given[k][0].to(torch.int8) if given else None
+            sign = sign_lists[k][0].to(torch.int8) if sign_lists else None
             B = Incidence.unchecked(face, n, None, ptr, sign)
             if k == 0 and sign is None and bool((ptr.diff() == 2).all()):
                 face = face.view(-1, 2).sort(dim=1, descending=True).values.reshape(-1)
@@ -112,7 +112,7 @@ class CellComplex(Complex):
             >>> CellComplex.from_complex(SimplicialComplex.from_simplices([[0, 1, 2]]))
             CellComplex(dim=2, counts=(3, 3, 1))
         """
-        incidences = (*K._incidences[:1], *map(_as_ragged, K._incidences[1:]))
+        incidences = (*K._incidences[:1], *(B.ragged() for B in K._incidences[1:]))
         out = object.__new__(CellComplex)
         out.__dict__.update(K.__dict__, _incidences=incidences)
         return out
@@ -158,16 +158,10 @@ class CellComplex(Complex):
 def _as_rows(B: Incidence) -> Incidence:
     """Return edges as rows of two vertices; the sign +1, -1 of each row is the default."""
     if bool((B.offsets.diff() != 2).any()):
-        return _as_ragged(B)  # to be refused by name
+        return B.ragged()  # to be refused by name
     sign = B.signs
     default = Incidence.unchecked(B.face, B.count, 2)
     return default if torch.equal(default.signs, sign) else default.with_sign(sign)
-
-
-def _as_ragged(B: Incidence) -> Incidence:
-    if B.ptr is not None:
-        return B
-    return Incidence.unchecked(B.face, B.count, None, B.offsets, B.signs)
 
 
 def _flat(cells: Sequence[Sequence[int]], what: str) -> tuple[Tensor, Tensor]:

@@ -107,9 +107,9 @@ class Complex(Value):
         cls, num_vertices: int, incidences: Sequence[Incidence], x: Sequence[object] | None
     ) -> Self:
         """Build from a user's incidences, on the device of the first tensor given."""
-        given = [*(B.face for B in incidences), *(t for t in x or () if isinstance(t, Tensor))]
+        tensors = [*(B.face for B in incidences), *(t for t in x or () if isinstance(t, Tensor))]
         check_same_device([B.face for B in incidences])
-        device = given[0].device if given else torch.device("cpu")
+        device = tensors[0].device if tensors else torch.device("cpu")
         check_vertices(num_vertices, device)
         checked = cls._check(num_vertices, incidences)
         ptr = torch.tensor([[0, n] for n in (num_vertices, *map(len, checked))], device=device)
@@ -402,12 +402,3 @@ class Complex(Value):
     def __init_subclass__(cls) -> None:
         _saving.KINDS[cls.__name__] = cls
         register(cls, FIELDS, ("_counts", "_labels"))
-
-
-def as_incidences(tables: Sequence[Tensor], num_vertices: int) -> list[Incidence]:
-    """Return the incidences with the face tables of dimension 1, 2, ... and default signs."""
-    counts = [num_vertices, *map(len, tables)]
-    return [
-        Incidence.unchecked(table.reshape(-1), counts[k], table.shape[1])
-        for k, table in enumerate(tables)
-    ]

@@ -6,8 +6,8 @@ from torch import Tensor
 
 from mpsn._rows.checks import as_index_table, as_int
 from mpsn.complexes._regular import check_cubes, check_regular
-from mpsn.complexes.complex import Complex, as_incidences
-from mpsn.complexes.incidence import Incidence
+from mpsn.complexes.complex import Complex
+from mpsn.complexes.incidence import Incidence, as_incidences
 
 
 class CubicalComplex(Complex):

@@ -1,6 +1,7 @@
 """The incidence relation: which cells bound which, and with what sign."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal, Self, SupportsIndex
 
 import torch
@@ -85,8 +86,8 @@ class Incidence(Rows):
         remember(out, sign)
         return out
 
-    def _tensors(self) -> dict[str, Tensor | None]:
-        return {"item": self.item, "ptr": self.ptr, "sign": self.sign}
+    def _entries(self) -> dict[str, Tensor | None]:
+        return {"item": self.item, "sign": self.sign}
 
     def _with(self, **changes: Any) -> Self:
         out = super()._with(**changes)
@@ -97,6 +98,12 @@ class Incidence(Rows):
         """Pickle without what is kept, for ``torch.save`` such that ``torch.load`` checks it."""
         make = restored if protocol == SAVED else Incidence.unchecked
         return make, (self.face, self.count, self.width, self.ptr, self.sign)
+
+    def ragged(self) -> "Incidence":
+        """Return the same incidence with offsets and signs, as of cells of any number of faces."""
+        if self.ptr is not None:
+            return self
+        return Incidence.unchecked(self.face, self.count, None, self.offsets, self.signs)
 
     def with_sign(self, sign: Tensor | None) -> "Incidence":
         """Return the same incidence with other signs; what does not depend on signs is kept."""
@@ -242,7 +249,7 @@ class Incidence(Rows):
         """Return the features of the cells, one row per entry: (n_k, ..., F) to (nnz, ..., F)."""
         if self.width is None:
             return self._sum("spread", h, False)
-        self._check("spread", h)
+        self._check("spread", h, len(self))
         return h.unsqueeze(1).expand(-1, self.width, *h.shape[1:]).flatten(0, 1)
 
     def upper_messages(self, m: Tensor, *, signed: bool = False, reduce: Reduce = "sum") -> Tensor:
@@ -317,19 +324,21 @@ class Incidence(Rows):
         return self._sum("cell_others" if within == "cells" else "face_others", m, False)
 
     def _sum(self, name: str, h: Tensor, signed: bool, reduce: Reduce = "sum") -> Tensor:
-        self._check(name, h)
         if torch.compiler.is_compiling():
+            self._check(name, h, side_sizes(self)[SIDES[name][1]])
             out: Tensor = incidence_sum(h, *self.parts(), name, signed, False)
         else:
-            out = (self._kept.get((name, signed)) or self.operator(name, signed)) @ h
+            operator = self._kept.get((name, signed)) or self.operator(name, signed)
+            if h.shape[0] != operator.columns:
+                self._check(name, h, operator.columns)
+            out = operator @ h
         return out if reduce == "sum" else out / per_row(self._divisor(name, reduce), out)
 
-    def _check(self, name: str, h: Tensor) -> None:
-        what = SIDES[name][1]
-        expected = (self._kept.get("sides") or self._keep("sides", lambda: side_sizes(self)))[what]
+    def _check(self, name: str, h: Tensor, expected: int) -> None:
         if h.shape[0] != expected:
             raise ComplexError(
-                f"Expected a row for each of the {expected} {what} of {self}, got {tuple(h.shape)}."
+                f"Expected a row for each of the {expected} {SIDES[name][1]} of {self}, got "
+                f"{tuple(h.shape)}."
             )
 
     def _divisor(self, name: str, reduce: str) -> Tensor:
@@ -367,6 +376,15 @@ class Incidence(Rows):
         return Incidence.unchecked(face, count, width or None, ptr, sign)
 
 
+def as_incidences(tables: Sequence[Tensor], num_vertices: int) -> list[Incidence]:
+    """Return the incidences with the face tables of dimension 1, 2, ... and default signs."""
+    counts = [num_vertices, *map(len, tables)]
+    return [
+        Incidence.unchecked(table.reshape(-1), counts[k], table.shape[1])
+        for k, table in enumerate(tables)
+    ]
+
+
 def restored(
     face: Tensor, count: int, width: int | None, ptr: Tensor | None, sign: Tensor | None
 ) -> Incidence:
@@ -374,12 +392,12 @@ def restored(
     return Incidence(face, count, width, ptr, sign)
 
 
-def coo(index: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a coalesced sparse COO matrix from entries sorted by row."""
+def coo(index: Tensor, values: Tensor, shape: tuple[int, ...], coalesced: bool = True) -> Tensor:
+    """Return a sparse COO matrix; entries that are sorted, each once, are coalesced."""
     with warnings.catch_warnings():  # torch 2.11 warns even if check_invariants is given
         warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled")
         return torch.sparse_coo_tensor(
-            index, values, shape, check_invariants=False, is_coalesced=True
+            index, values, shape, check_invariants=False, is_coalesced=coalesced
         )
 
 

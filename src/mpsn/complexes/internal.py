@@ -2,6 +2,7 @@
 
 from mpsn.complexes._batching import cut_table, take
 from mpsn.complexes._building import close_tables, close_under_faces, named_complex
+from mpsn.complexes._collating import join_rows
 from mpsn.complexes._mapped import is_packed
 from mpsn.complexes._maps import image
 from mpsn.complexes._packed import labels_by_complex, open_or_load
@@ -9,7 +10,7 @@ from mpsn.complexes._pairs import Kind, Pairs, number_of_pairs, pairs_of
 from mpsn.complexes._parts import closure, restrict
 from mpsn.complexes._sampling import nearby
 from mpsn.complexes._saving import encode_labels, from_parts, to_parts
-from mpsn.complexes.complex import as_incidences
+from mpsn.complexes.incidence import as_incidences
 
 __all__ = [
     "Kind",
@@ -23,6 +24,7 @@ __all__ = [
     "from_parts",
     "image",
     "is_packed",
+    "join_rows",
     "labels_by_complex",
     "named_complex",
     "nearby",

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from mpsn._rows.checks import as_index_table, as_int, check_face_tables
 from mpsn.complexes import _building
-from mpsn.complexes.complex import Complex, as_incidences
-from mpsn.complexes.incidence import Incidence
+from mpsn.complexes.complex import Complex
+from mpsn.complexes.incidence import Incidence, as_incidences
 
 
 class SimplicialComplex(Complex):

@@ -16,7 +16,7 @@ from mpsn._rows.compiled import compiled
 from mpsn._rows.device import check_holds, pick_device
 from mpsn._rows.memory import check_vertices, in_memory
 from mpsn.complexes import Complex, Incidence, SimplicialComplex
-from mpsn.complexes.internal import as_incidences
+from mpsn.complexes.internal import as_incidences, join_rows
 from mpsn.convert._reading import Graph, as_graph
 from mpsn.errors import ComplexError, GraphError, warn
 
@@ -72,42 +72,37 @@ def clean_graphs(
     devices = {t.device for t in (*lists, *others)}
     if len(devices) > 1:
         raise GraphError(f"Expected all graphs on one device, got {sorted(map(str, devices))}.")
-    where = pick_device(device) if device else next(iter(devices), torch.device("cpu"))
-    check_holds(where)
-    check_vertices(sum(nodes), where)
+    target = pick_device(device) if device else next(iter(devices), torch.device("cpu"))
+    check_holds(target)
+    check_vertices(sum(nodes), target)
     _check_data(read)
     sizes, listed = [t.shape[1] for t in lists], any(g.edge_attr is not None for g in read)
-    clean = _clean if where.type == "cpu" else _clean_on_gpu
+    clean = _clean if target.type == "cpu" else _clean_on_gpu
     with in_memory("graphs", "pass fewer at a time"):
-        ends = (
-            lists[0]
-            if len(lists) == 1
-            else torch.cat(lists or [torch.empty(2, 0, device=where)], dim=1)
-        )
-        ends = ends.to(where, torch.int64)
+        ends = lists[0] if len(lists) == 1 else torch.cat(lists or [torch.empty(2, 0)], dim=1)
+        ends = ends.to(target, torch.int64)
         bad, edges, starts, first, same = clean(ends, sizes, nodes, directed, listed)
     if bad >= 0:
         _refuse_ends(bad, read)
-    ptr = torch.tensor([0, *accumulate(nodes)], device=where)
+    ptr = torch.tensor([0, *accumulate(nodes)], device=target)
     return CleanGraphs(edges, starts, ptr, read, first, same)
 
 
 def complex_of(kind: type[C], clean: CleanGraphs, incidences: Sequence[Incidence]) -> C:
     """Build the union with given incidences, and the features and labels of clean graphs."""
-    graphs, where = clean.graphs, clean.edges.device
-    x = _together([graph.x for graph in graphs], "x")
-    attr = _together([graph.edge_attr for graph in graphs], "edge_attr")
-    y = _together([graph.y for graph in graphs], "y")
-    y_ptr = None
+    graphs, device = clean.graphs, clean.edges.device
+    x = join_rows([graph.x for graph in graphs], "x", "graphs")
+    attr = join_rows([graph.edge_attr for graph in graphs], "edge_attr", "graphs")
+    y, y_ptr = join_rows([graph.y for graph in graphs], "y", "graphs"), None
     if y is not None:
         rows = [0 if graph.y is None else graph.y.shape[0] for graph in graphs]
-        y, y_ptr = y.to(where), torch.tensor([0, *accumulate(rows)], device=where)
+        y, y_ptr = y.to(device), torch.tensor([0, *accumulate(rows)], device=device)
     labels: tuple[Hashable, ...] | None = None
     if any(graph.labels is not None for graph in graphs):
         labels = tuple(name for g in graphs for name in (g.labels or range(g.num_nodes)))
-    x = None if x is None else x.to(where)
+    x = None if x is None else x.to(device)
     if attr is not None:
-        attr = attr.to(where)
+        attr = attr.to(device)
         assert clean.same is not None
         differ = (attr != attr[clean.same]).flatten(1).any(dim=1)
         if odd := len(torch.unique(clean.same[differ])):
@@ -139,19 +134,6 @@ def _offsets(clean: CleanGraphs, incidences: Sequence[Incidence]) -> Sequence[Te
     return ptr
 
 
-def _together(parts: list[Tensor | None], name: str) -> Tensor | None:
-    given = [part for part in parts if part is not None]
-    if not given:
-        return None
-    shapes = {(part.shape[1:], part.dtype) for part in given}
-    if len(given) < len(parts) or len(shapes) > 1:
-        raise ComplexError(
-            f"Expected {name} of one width and type in all graphs or in none, got it in "
-            f"{len(given)} of {len(parts)} graphs, in {len(shapes)} kinds; convert or drop it."
-        )
-    return torch.cat(given)
-
-
 def from_graph(graph: object) -> SimplicialComplex:
     """Build the 1-dimensional complex of a graph."""
     clean = clean_graphs([graph])
@@ -179,10 +161,10 @@ def _check_data(graphs: Sequence[Graph]) -> None:
         try:
             check_features([graph.x, graph.edge_attr], (graph.num_nodes, graph.edge_index.shape[1]))
         except ComplexError as error:
-            where = f"Graph {i}: " if len(graphs) > 1 else ""
+            prefix = f"Graph {i}: " if len(graphs) > 1 else ""
             names = str(error).replace("x[0]", "x").replace("x[1]", "edge_attr")
             text = names.replace("0-cell", "vertex").replace("1-cell", "column of edge_index")
-            raise GraphError(where + text) from error
+            raise GraphError(prefix + text) from error
 
 
 Clean = tuple[int, Tensor, Tensor, Tensor | None, Tensor | None]
@@ -202,10 +184,10 @@ def _clean_on_gpu(
     ends: Tensor, sizes: list[int], nodes: list[int], directed: bool, listed: bool
 ) -> Clean:
     """Return the same in plain torch."""
-    where, n, total = ends.device, sum(nodes), ends.shape[1]
+    device, n, total = ends.device, sum(nodes), ends.shape[1]
     per_edge = torch.repeat_interleave(
-        torch.tensor([nodes, [0, *accumulate(nodes)][:-1]], dtype=torch.int64, device=where),
-        torch.tensor(sizes, dtype=torch.int64, device=where),
+        torch.tensor([nodes, [0, *accumulate(nodes)][:-1]], dtype=torch.int64, device=device),
+        torch.tensor(sizes, dtype=torch.int64, device=device),
         dim=1,
         output_size=total,
     )
@@ -215,12 +197,12 @@ def _clean_on_gpu(
     keep = low != high
     key, inverse = torch.unique((low * n + high)[keep], return_inverse=True)
     edges = torch.stack([key // max(n, 1), key % max(n, 1)], dim=1)
-    starts = torch.searchsorted(edges[:, 0].contiguous(), torch.arange(n + 1, device=where))
+    starts = torch.searchsorted(edges[:, 0].contiguous(), torch.arange(n + 1, device=device))
     if not listed:
         return bad, edges, starts, None, None
     listing = keep.nonzero().squeeze(1)
     first = torch.full_like(key, total).scatter_reduce(0, inverse, listing, "amin")
-    same = torch.arange(total, device=where)
+    same = torch.arange(total, device=device)
     same[listing] = first[inverse]
     return bad, edges, starts, first, same
 

@@ -73,8 +73,12 @@ def as_graph(graph: object) -> Graph:
         keep = coo.data != 0
         ends = np.stack([coo.row[keep], coo.col[keep]]).astype(np.int64)
         return Graph(torch.from_numpy(ends), coo.shape[0])
-    if (read := _from_object(graph)) is not None:
-        return read
+    if hasattr(graph, "columns") and hasattr(graph, "to_numpy"):
+        return _frame(graph)
+    if isinstance(graph, (Tensor, np.ndarray)):
+        return _array(graph)
+    if isinstance(graph, (list, set, frozenset)):
+        return _edges(list(graph))
     raise GraphError(
         f"Expected a graph (PyG Data, networkx graph, scipy sparse matrix, data frame or list of "
         f"edges, edge_index, or a pair (edge_index, num_nodes)), got {type(graph).__name__}."
@@ -82,13 +86,6 @@ def as_graph(graph: object) -> Graph:
 
 
 def _edge_index(edge_index: object) -> Tensor:
-    if (
-        isinstance(edge_index, Tensor)
-        and edge_index.dtype is torch.int64
-        and edge_index.dim() == 2
-        and edge_index.size(0) == 2
-    ):
-        return edge_index
     if not isinstance(edge_index, Tensor):
         try:
             array = np.asarray(edge_index)
@@ -127,17 +124,6 @@ def find_ends(columns: Sequence[object]) -> tuple[int, int] | None:
     for one, two in ENDS:
         if one in names and two in names:
             return names.index(one), names.index(two)
-    return None
-
-
-def _from_object(graph: Any) -> Graph | None:
-    """Read a data frame, a list of edges, an edge_index or a dense matrix; None for others."""
-    if hasattr(graph, "columns") and hasattr(graph, "to_numpy"):
-        return _frame(graph)
-    if isinstance(graph, (Tensor, np.ndarray)):
-        return _array(graph)
-    if isinstance(graph, (list, set, frozenset)):
-        return _edges(list(graph))
     return None
 
 

@@ -14,8 +14,7 @@ from torch import Tensor
 from mpsn._files.io import read_json
 from mpsn._files.limits import open_file
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes.complex import as_incidences
-from mpsn.complexes.internal import close_under_faces
+from mpsn.complexes.internal import as_incidences, close_under_faces
 from mpsn.datasets._sources import USE, find_data
 from mpsn.errors import GraphError, MissingDataError
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.memory import Budget
-from mpsn._rows.rows import Rows, grouped
+from mpsn._rows.rows import Rows
 from mpsn.complexes import Incidence
 from mpsn.lifting._shared import cut, track
 
@@ -27,10 +27,10 @@ class Neighbors:
 
     def __init__(self, edges: Tensor, n: int, budget: Budget) -> None:
         budget.reserve(EDGE_BYTES * len(edges), f"{len(edges):,} edges")
-        ends = edges.reshape(-1)
-        place, ptr = grouped(ends, n)  # in this order neighbors ascend, for edges do
-        self.vertex = Rows(ends[place ^ 1], n, ptr=ptr)
-        self.edge = place >> 1
+        ends = Rows(edges.reshape(-1), n, 2)
+        position = ends.positions.item  # in this order neighbors ascend, for edges do
+        self.vertex = Rows(ends.item[position ^ 1], n, ptr=ends.positions.ptr)
+        self.edge = position >> 1
 
     @cached_property
     def keys(self) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mpsn._rows.memory import Budget
 from mpsn.complexes import ComplexDataset, SimplicialComplex
-from mpsn.complexes.complex import as_incidences
+from mpsn.complexes.internal import as_incidences
 from mpsn.convert import CleanGraphs, clean_graphs, complex_of
 from mpsn.lifting import _cliques_cpu as cliques_cpu
 from mpsn.lifting._cliques_torch import extend as extend_torch

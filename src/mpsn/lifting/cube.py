@@ -10,7 +10,7 @@ from torch import Tensor
 from mpsn._rows.memory import Budget
 from mpsn._rows.rows import unique_rows
 from mpsn.complexes import ComplexDataset, CubicalComplex, Incidence
-from mpsn.complexes.complex import as_incidences
+from mpsn.complexes.internal import as_incidences
 from mpsn.convert import clean_graphs, complex_of
 from mpsn.lifting._joins import Neighbors, grow, listed
 from mpsn.lifting._shared import Device, check_size

@@ -11,7 +11,7 @@ from torch import Tensor
 from mpsn._rows.checks import as_tensor
 from mpsn._rows.memory import available_memory, check_room, in_memory
 from mpsn.complexes import CubicalComplex
-from mpsn.complexes.complex import as_incidences
+from mpsn.complexes.internal import as_incidences
 from mpsn.errors import ComplexError
 
 Axes = tuple[int, ...]  # along which a cell extends

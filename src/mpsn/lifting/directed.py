@@ -1,8 +1,8 @@
 """Directed flag complexes: the ordered cliques of a digraph."""
 
 from mpsn._rows.memory import Budget
-from mpsn.complexes import CellComplex, Incidence
-from mpsn.complexes.complex import as_incidences
+from mpsn.complexes import CellComplex
+from mpsn.complexes.internal import as_incidences
 from mpsn.convert import clean_graphs, complex_of
 from mpsn.lifting._shared import Device, check_size
 from mpsn.lifting.clique import cliques
@@ -39,6 +39,5 @@ def directed_flag_complex(
     clean = clean_graphs([graph], device, directed=True)
     with Budget(max_bytes, clean.edges.device, [clean.num_nodes]) as budget:
         incidences = as_incidences(cliques(clean, max_dim, budget, ordered=True), clean.num_nodes)
-    for k, B in enumerate(incidences[1:], start=1):
-        incidences[k] = Incidence.unchecked(B.face, B.count, None, B.offsets, B.signs)
+    incidences[1:] = [B.ragged() for B in incidences[1:]]
     return complex_of(CellComplex, clean, incidences)

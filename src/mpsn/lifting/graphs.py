@@ -8,8 +8,7 @@ from scipy.sparse import csc_array
 from mpsn._rows.memory import Budget
 from mpsn._rows.rows import ends
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes.complex import as_incidences
-from mpsn.complexes.internal import close_tables
+from mpsn.complexes.internal import as_incidences, close_tables
 from mpsn.convert import CleanGraphs, Graph, clean_graphs, complex_of
 from mpsn.errors import GraphError, warn
 from mpsn.lifting._joins import Neighbors, grow, listed

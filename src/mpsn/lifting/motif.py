@@ -12,7 +12,7 @@ from torch import Tensor
 from mpsn._rows.memory import Budget
 from mpsn._rows.rows import Rows, ends, unique_rows
 from mpsn.complexes import CellComplex
-from mpsn.complexes.complex import as_incidences
+from mpsn.complexes.internal import as_incidences
 from mpsn.convert import clean_graphs, complex_of
 from mpsn.errors import GraphError
 from mpsn.lifting._joins import Neighbors, grow, listed

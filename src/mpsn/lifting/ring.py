@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mpsn._rows.memory import Budget
 from mpsn._rows.rows import ends
 from mpsn.complexes import CellComplex, ComplexDataset, Incidence
-from mpsn.complexes.complex import as_incidences
+from mpsn.complexes.internal import as_incidences
 from mpsn.convert import CleanGraphs, clean_graphs, complex_of
 from mpsn.lifting import _rings
 from mpsn.lifting._joins import Neighbors

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mpsn._rows.memory import Budget
 from mpsn.complexes import SimplicialComplex
-from mpsn.complexes.complex import as_incidences
+from mpsn.complexes.internal import as_incidences
 from mpsn.convert import clean_graphs, complex_of
 from mpsn.errors import ComplexError
 from mpsn.lifting._near import as_points, check_radius, closer, lengths, nearest, within

@@ -45,11 +45,10 @@ def group(
 ) -> Groups:
     """Group receivers that have the same color and the same multisets, exactly.
 
-    A receiver that is alone with its color is a group by itself. For the others, a 64-bit hash of
-    the signature proposes the groups, then every member is compared in full with the first of its
-    group; signatures that share a hash are separated by their bytes. Groups are numbered by hash,
-    then those of one receiver by color, so the numbers depend only on the multiset of signatures:
-    not on the order of the receivers, the device, or the process.
+    A 64-bit hash of the signature proposes the groups, then every member is compared in full with
+    the first of its group; signatures that share a hash are separated by their bytes. Groups are
+    numbered by hash, so the numbers depend only on the multiset of signatures: not on the order of
+    the receivers, the device, or the process.
 
     Args:
         own: Color of each receiver, (n,) int64.
@@ -58,41 +57,10 @@ def group(
         compiled: Whether to use compiled loops instead of torch. Defaults to True on the CPU.
     """
     compiled = own.device.type == "cpu" if compiled is None else compiled
-    alone = _alone(own)
-    if not len(alone):
-        return _group(own, multisets, torch.arange(len(own), device=own.device), bits, compiled)
-    shared = torch.ones(len(own), dtype=torch.bool, device=own.device)
-    shared[alone] = False
-    others = shared.nonzero().squeeze(1)
-    groups = _group(own, multisets, others, bits, compiled)
-    ids = torch.empty_like(own)
-    ids[others] = groups.ids
-    ids[alone] = torch.arange(len(alone), device=own.device) + len(groups.first)
-    return Groups(ids, torch.cat([groups.first, alone]))
-
-
-def _alone(own: Tensor) -> Tensor:
-    """Return the receivers whose color no other has, in the order of colors that are close."""
-    if not len(own):
-        return own
-    low, high = torch.stack(torch.aminmax(own)).tolist()
-    if high - low >= 2 * len(own):
-        return own[:0]
-    color = own - low
-    count = torch.bincount(color)
-    last = torch.empty_like(count)
-    last[color] = torch.arange(len(own), device=own.device)
-    return last[count == 1]
-
-
-def _group(
-    own: Tensor, multisets: Sequence[Rows], which: Tensor, bits: int, compiled: bool
-) -> Groups:
-    """Group the receivers ``which``, and return the groups of these."""
-    hashes = own[which]
+    hashes = own.clone()
     if compiled:
         for rows in multisets:
-            segments_cpu.fold(*_arrays(rows), which.numpy(), hashes.numpy())
+            segments_cpu.fold(*_arrays(rows), hashes.numpy())
         hashes >>= 64 - bits
         ids, first = map(torch.from_numpy, segments_cpu.propose(hashes.numpy()))
         order = hashes[first].argsort()
@@ -100,26 +68,20 @@ def _group(
         rank[order] = torch.arange(len(order))
         ids, first = rank[ids], first[order]
     else:
-        multisets = [rows.take(which) for rows in multisets]
         for rows in multisets:
             total = torch.zeros_like(hashes).index_add_(0, rows.row, segments_cpu.mix(rows.item))
             hashes = segments_cpu.mix(hashes * segments_cpu.FIRST + total)
         values, ids = torch.unique(hashes >> (64 - bits), return_inverse=True)
         first = _first(ids, len(values))
     differs = torch.zeros(len(first), dtype=torch.bool, device=own.device)
-    mine = own[which]
-    differs[ids[mine != mine[first[ids]]]] = True
+    differs[ids[own != own[first[ids]]]] = True
     for rows in multisets:
         if compiled:
-            arrays = which.numpy(), ids.numpy(), first.numpy()
-            segments_cpu.compare(*arrays, *_arrays(rows), differs.numpy())
+            segments_cpu.compare(ids.numpy(), first.numpy(), *_arrays(rows), differs.numpy())
         else:
             _compare(first[ids], ids, rows, differs)
-    if bool(differs.any()):
-        if compiled:
-            multisets = [rows.take(which) for rows in multisets]
-        ids, first = _split(Groups(ids, first), differs, mine, multisets)
-    return Groups(ids, which[first])
+    groups = Groups(ids, first)
+    return _split(groups, differs, own, multisets) if bool(differs.any()) else groups
 
 
 def _first(ids: Tensor, count: int) -> Tensor:

@@ -8,7 +8,7 @@ import scipy.sparse.csgraph
 import torch
 from torch import Tensor
 
-from mpsn._rows.rows import grouped
+from mpsn._rows.rows import Rows
 from mpsn.errors import TooLargeError
 from mpsn.lifting import clique_complexes
 from mpsn.wl import _partitions_cpu as cpu
@@ -69,12 +69,12 @@ def _components(edges: Tensor, n: int) -> list[Bare]:
     matrix = scipy.sparse.coo_array((ones, tuple(edges.T.numpy())), shape=(n, n))
     count, labels = scipy.sparse.csgraph.connected_components(matrix, directed=False)
     label = torch.from_numpy(labels.astype(np.int64))
-    order, ptr = grouped(label, count)
-    local = torch.empty_like(order)
-    local[order] = torch.arange(n) - ptr[label[order]]
-    order, edge_ptr = grouped(label[edges[:, 0]], count)
-    pieces = torch.split(local[edges[order].T], edge_ptr.diff().tolist(), dim=1)
-    return list(zip(pieces, ptr.diff().tolist(), strict=True))
+    members = Rows(label, count, 1).positions
+    local = torch.empty_like(label)
+    local[members.item] = torch.arange(n) - members.offsets[members.row]
+    inside = Rows(label[edges[:, 0]], count, 1).positions
+    pieces = torch.split(local[edges[inside.item].T], inside.sizes.tolist(), dim=1)
+    return list(zip(pieces, members.sizes.tolist(), strict=True))
 
 
 class _Search:

@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mpsn._rows.rows import grouped
+from mpsn._rows.rows import Rows
 from mpsn.wl import _partitions_cpu as cpu
 
 Partition = NDArray[np.int32]
@@ -20,11 +20,11 @@ def graphs_of(edges: Tensor, color: Tensor, first: Tensor) -> cpu.Graphs:
         first: Offsets of the graphs, (graphs + 1,).
     """
     total = int(first[-1])
-    order, ptr = grouped(torch.cat([edges[:, 0], edges[:, 1]]), total)
-    near = torch.cat([edges[:, 1], edges[:, 0]])[order]
+    ends = Rows(torch.cat([edges[:, 0], edges[:, 1]]), total, 1).positions
+    near = torch.cat([edges[:, 1], edges[:, 0]])[ends.item]
     near = near - first[torch.repeat_interleave(first.diff())[near]]
     narrow = near.to(torch.int32).numpy(), color.to(torch.int32).numpy()
-    return cpu.Graphs(ptr.numpy(), *narrow, first.numpy(), 0)
+    return cpu.Graphs(ends.offsets.numpy(), *narrow, first.numpy(), 0)
 
 
 class Refiner:

@@ -27,11 +27,11 @@ _mix = compiled(mix)
 
 
 @compiled
-def fold(ptr: Array, codes: Array, which: Array, hashes: Array) -> None:
-    """Fold the multisets of the receivers ``which`` into their hashes, in any order."""
-    for i, receiver in enumerate(which):
+def fold(ptr: Array, codes: Array, hashes: Array) -> None:
+    """Fold the multisets of all receivers into their hashes, in any order."""
+    for i in range(len(hashes)):
         total = 0
-        for j in range(ptr[receiver], ptr[receiver + 1]):
+        for j in range(ptr[i], ptr[i + 1]):
             total += _mix(codes[j])
         hashes[i] = _mix(FIRST * hashes[i] + total)
 
@@ -80,21 +80,18 @@ def sort_segments(ptr: Array, codes: Array, which: Array) -> None:
 
 
 @compiled
-def compare(
-    which: Array, ids: Array, first: Array, ptr: Array, codes: Array, differs: NDArray[np.bool_]
-) -> None:
+def compare(ids: Array, first: Array, ptr: Array, codes: Array, differs: NDArray[np.bool_]) -> None:
     """Mark the groups whose members do not all have the multiset of their first member.
 
-    Receiver ``which[i]`` is in group ``ids[i]``, whose first member is ``which[first[ids[i]]]``.
-    In groups of two or more, multisets are sorted in place.
+    Receiver i is in group ``ids[i]``, whose first member is ``first[ids[i]]``. In groups of two or
+    more, multisets are sorted in place.
     """
     ready = np.zeros(len(first), dtype=np.bool_)
-    for i, receiver in enumerate(which):
-        g = ids[i]
+    for i, g in enumerate(ids):
         if first[g] == i or differs[g]:
             continue
-        a, b, end = ptr[which[first[g]]], ptr[receiver], ptr[receiver + 1]
-        if ptr[which[first[g]] + 1] - a != end - b:
+        a, b, end = ptr[first[g]], ptr[i], ptr[i + 1]
+        if ptr[first[g] + 1] - a != end - b:
             differs[g] = True
             continue
         if not ready[g]:
