@@ -80,9 +80,8 @@ class ShapesConfig:
 
 
 def jobs(row: str, config: ShapesConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return one job for all seeds, which are one pass on a GPU; if cells are pooled, one each."""
-    alone = config.sin is not None and config.sin.model is Hierarchical
-    return [Job(row, config, "", own) for own in (zip(seeds) if alone else [seeds])]
+    """Return one job for all seeds."""
+    return [Job(row, config, "", seeds)]
 
 
 def steps(job: Job) -> int:
