@@ -80,7 +80,8 @@ def place(folder, old, values):
         numbers = tuple(values["seeds"]), tuple(values["folds"])
         job = Job(str(values["row"]), None, values["data"], *numbers)
         row = re.sub("[/ \0]", "", job.row)[:99] or "row"
-        path = folder / row.encode().decode() / f"{label(job)[:199]}-{'0' * 8}.json"
+        name = f"{row}/{label(job)[:199]}-{'0' * 8}.json"
+        path = folder / name.encode().decode()
     except (KeyError, TypeError, ValueError):
         pass
     path.parent.mkdir(parents=True, exist_ok=True)
