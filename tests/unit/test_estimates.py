@@ -3,11 +3,19 @@
 import json
 import sys
 
+import networkx as nx
+import numpy as np
 import pytest
+import torch
 
+import mpsn
+from mpsn import clique_complex
+from mpsn._rows.memory import Budget
+from mpsn.lifting import directed_flag_complex, motif_complex, path_complex
+from mpsn.lifting._cliques_cpu import tally
 from processes import finish
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is measured on Linux only")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is measured on Linux only")
 RATIO = 1.5
 
 MEASURE = """
@@ -112,6 +120,7 @@ def measured(code, said):
     return {name: values for name, *values in map(json.loads, lists)}
 
 
+@on_linux
 def test_estimates_are_what_is_taken(tmp_path):
     """Within a factor, where a result is large beside what any call takes."""
     lifts = measured(LIFTS, tmp_path / "said")
@@ -122,8 +131,47 @@ def test_estimates_are_what_is_taken(tmp_path):
         assert estimate / RATIO < taken < RATIO * estimate, (name, estimate, taken)
 
 
+@on_linux
 def test_little_is_held_when_a_result_is_refused(tmp_path):
     """A tenth of the limit, and what is worked in."""
     for name, (taken, refused, limit) in measured(REFUSED, tmp_path / "said").items():
         assert refused, name
         assert taken < limit / 6, (name, taken)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("max_dim", [2, 3, 7])
+def test_cliques_are_counted_without_their_tables(ordered, max_dim):
+    """As many as there are, or as many as a limit on their entries allows and a few more."""
+    graph = nx.gnp_random_graph(24, 0.6, seed=1, directed=ordered)
+    K = (directed_flag_complex if ordered else clique_complex)(graph, max_dim)
+    edges = K.incidence(1).face.view(-1, 2).flip(1)
+    ptr = torch.searchsorted(edges[:, 0].contiguous(), torch.arange(25)).numpy()
+    second = edges[:, 1].contiguous().numpy()
+    counts, entries = np.zeros(max_dim + 1, np.int64), 0
+    for v in range(24):
+        entries += tally(ptr, second, ordered, v, v + 1, counts, 10**9)
+    expected = [K.count(k) for k in range(2, max_dim + 1)]
+    assert counts.tolist() == [0, 0, *expected]
+    assert entries == sum((k + 1) * n for k, n in enumerate(expected, start=2))
+    counts[:] = 0
+    assert 500 < tally(ptr, second, ordered, 0, 24, counts, 500) < 500 + 25 * (max_dim + 1)
+
+
+@pytest.mark.parametrize(
+    "lift",
+    [
+        lambda: clique_complex(nx.gnp_random_graph(20, 0.6, seed=1), None),
+        lambda: mpsn.ring_complex(nx.gnp_random_graph(20, 0.3, seed=1), 8, 3),
+        lambda: mpsn.cube_complex(nx.gnp_random_graph(12, 0.5, seed=2), 3),
+        lambda: motif_complex(nx.gnp_random_graph(12, 0.5, seed=3), [4, nx.complete_graph(4), 5]),
+        lambda: path_complex(nx.gnp_random_graph(12, 0.4, seed=3), 3),
+    ],
+)
+def test_what_is_counted_first_is_the_same(lift, monkeypatch):
+    expected = lift()
+    asked = []
+    monkeypatch.setattr(Budget, "is_small", lambda self, size: asked.append(size))
+    monkeypatch.setattr("mpsn.lifting.ring.CHUNK", 10)
+    assert lift() == expected
+    assert asked

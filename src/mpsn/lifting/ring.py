@@ -118,7 +118,7 @@ def _find(clean: CleanGraphs, longest: int, budget: Budget) -> Incidence:
     for start in track(range(0, n, ROOTS), 2):
         root, stop = start, min(n, start + ROOTS)
         while root < stop:
-            free = *(part[entries:] for part in out[:2]), out[2][rings:]
+            free = out[0][entries:], out[1][entries:], out[2][rings:]
             bounds = root, stop, longest, size - entries
             root, m, nnz = _rings.search(*graph, *bounds, degree, small, large, *free)
             rings, entries = rings + m, entries + nnz
