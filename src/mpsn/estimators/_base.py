@@ -144,6 +144,8 @@ class Simplicial(Lifted):
         self.n_features_in_ = self.features_.widths[0]
         self.n_graphs_, self.counts_ = len(numbers), tuple(data.counts.sum(0).tolist())
         self.largest_ = tuple(data.counts.amax(0).tolist())
+        if isinstance(data, ComplexDataset):
+            data = data.to(pick_device(self.device))
         how, trainer = self._plan(len(numbers), seed), None
         if self.kernel:
             self.histories_, self.interrupted_ = (), False

@@ -120,17 +120,17 @@ class CellModel(Lifted):
         """
         self._check()
         seed = self._seed()
-        graphs, given = self._items(K), [y] if is_one(K) else list(cast("Iterable[object]", y))
+        graphs, targets = self._items(K), [y] if is_one(K) else list(cast("Iterable[object]", y))
         notes = Notes()
         data, self.features_, self.signs_ = serially(self._prepare, graphs, notes)
         say(notes)
-        values, inside = self._known(graphs, data.union, given)
+        values, inside = self._known(graphs, data.union, targets)
         self.targets_ = _unshifted(self._learn(values)) if self._odd else self._learn(values)
         self._take(self.targets_)
         self.n_complexes_, self.counts_ = len(graphs), data.union.counts
         self.n_known_ = len(values)
-        at = torch.from_numpy(np.flatnonzero(inside))
-        samples = on_cells(self, data, at, pick_device(self.device))
+        cells = torch.from_numpy(np.flatnonzero(inside))
+        samples = on_cells(self, data, cells, pick_device(self.device))
         if self.verbose and isinstance(samples, OnParts):
             tqdm.write(f"{self._sampling()}.", file=sys.stderr)
         numbers = self.targets_.encode(values)
@@ -176,31 +176,31 @@ class CellModel(Lifted):
         return lift_all([read(graph, Notes()) for graph in graphs], self._lift())
 
     def _known(
-        self, graphs: Sequence[object], union: Complex, given: Sequence[object]
+        self, graphs: Sequence[object], union: Complex, targets: Sequence[object]
     ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return the known targets, and which cells of the union have them."""
-        if len(given) != len(graphs) or not graphs:
+        if len(targets) != len(graphs) or not graphs:
             raise GraphError(
                 f"Expected complexes and targets y for each, got {len(graphs)} complexes and "
-                f"targets for {len(given)}."
+                f"targets for {len(targets)}."
             )
         data = ComplexDataset(union)
-        many = union.ptr(self.dim).diff().tolist()
+        counts = union.ptr(self.dim).diff().tolist()
         rows = [
             targets_of_cells(
-                y, many[i], self.dim, lambda i=i: self._names(graphs[i], data.batch([i]))
+                y, counts[i], self.dim, lambda i=i: self._names(graphs[i], data.batch([i]))
             )
-            for i, y in enumerate(given)
+            for i, y in enumerate(targets)
         ]
         masks = [known(part, isinstance(self, RegressorMixin)) for part in rows]
-        there = np.concatenate(masks)
-        if not there.any():
+        inside = np.concatenate(masks)
+        if not inside.any():
             raise MPSNError(
                 f"Expected some known targets y of cells of dimension {self.dim}, got none among "
-                f"{len(there)}; unknown are -1, NaN and None."
+                f"{len(inside)}; unknown are -1, NaN and None."
             )
         pairs = zip(rows, masks, strict=True)
-        return np.array([value for part, mask in pairs for value in part[mask].tolist()]), there
+        return np.array([value for part, mask in pairs for value in part[mask].tolist()]), inside
 
     def _names(self, graph: object, K: Any) -> list[Cell]:
         return cell_names(K.to("cpu"), self.dim, vertex_names(graph))
@@ -263,8 +263,8 @@ class CellModel(Lifted):
             )
         union, names = data.union, vertex_names(graph)
         if is_large(self, data):
-            at = {self.dim: torch.tensor([number])}
-            part = neighborhood(union.to("cpu"), at, self.layers, lower=self.oriented)
+            seeds = {self.dim: torch.tensor([number])}
+            part = neighborhood(union.to("cpu"), seeds, self.layers, lower=self.oriented)
             union, number = with_all(self, part.complex), int(part.seeds[self.dim])
             names = tuple(names[v] if names else v for v in part.rows[0].tolist())
         if names is not None:
@@ -298,8 +298,8 @@ class CellModel(Lifted):
         return f"{cells}: steps see sampled neighborhoods; predictions are exact"
 
     def _described(self) -> tuple[str, dict[str, str]]:
-        many = f"{self.n_complexes_} complex{'es' * (self.n_complexes_ > 1)}"
-        known_cells = f"{self.n_known_:,} known cells of dimension {self.dim} of {many}"
+        complexes = f"{self.n_complexes_} complex{'es' * (self.n_complexes_ > 1)}"
+        known_cells = f"{self.n_known_:,} known cells of dimension {self.dim} of {complexes}"
         lines = {"cells": counts_in_words(self.counts_), **self.features_.describe()}
         return f"{type(self).__name__}, fitted to {known_cells}", lines
 
@@ -324,10 +324,10 @@ class CellModel(Lifted):
     def _pairs(self, K: object, y: object) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the targets of known cells, and the predictions for them."""
         graphs = self._items(K)
-        given = [y] if is_one(K) else list(cast("Iterable[object]", y))
-        truth, there = self._known(graphs, self._lifted(graphs), given)
-        found: Any = self.predict(graphs)
-        return truth, np.concatenate(found)[there]
+        targets = [y] if is_one(K) else list(cast("Iterable[object]", y))
+        truth, inside = self._known(graphs, self._lifted(graphs), targets)
+        predictions: Any = self.predict(graphs)
+        return truth, np.concatenate(predictions)[inside]
 
 
 def is_one(K: object) -> bool:

@@ -59,18 +59,18 @@ class CellClassifier(ClassifierMixin, CellModel):
 
     def predict_proba(self, K: object) -> Any:
         """Return probabilities (n_dim, classes), in the order of ``classes_``; a list for lists."""
-        found = [torch.from_numpy(rows).softmax(dim=1).numpy() for rows in self._outputs(K)]
-        return found[0] if is_one(K) else found
+        predictions = [torch.from_numpy(rows).softmax(dim=1).numpy() for rows in self._outputs(K)]
+        return predictions[0] if is_one(K) else predictions
 
     def predict(self, K: object) -> Any:
         """Return the most probable class of each cell, (n_dim,); a list for a list of complexes."""
-        found = [self.classes_[rows.argmax(axis=1)] for rows in self._outputs(K)]
-        return found[0] if is_one(K) else found
+        predictions = [self.classes_[rows.argmax(axis=1)] for rows in self._outputs(K)]
+        return predictions[0] if is_one(K) else predictions
 
     def score(self, K: object, y: object, sample_weight: object = None) -> float:
         """Return the accuracy on the cells whose class is given in ``y``."""
-        truth, found = self._pairs(K, y)
-        return float(accuracy_score(truth, found, sample_weight=sample_weight))
+        truth, predictions = self._pairs(K, y)
+        return float(accuracy_score(truth, predictions, sample_weight=sample_weight))
 
 
 @with_settings
@@ -101,10 +101,10 @@ class CellRegressor(RegressorMixin, CellModel):
     def predict(self, K: object) -> Any:
         """Return a number, or a row of numbers, for each cell; a list for a list of complexes."""
         targets = cast("Numbers", self.targets_)
-        found = [targets.decode(rows) for rows in self._outputs(K)]
-        return found[0] if is_one(K) else found
+        predictions = [targets.decode(rows) for rows in self._outputs(K)]
+        return predictions[0] if is_one(K) else predictions
 
     def score(self, K: object, y: object, sample_weight: object = None) -> float:
         """Return R² on the cells whose number is given in ``y``."""
-        truth, found = self._pairs(K, y)
-        return float(r2_score(truth, found, sample_weight=sample_weight))
+        truth, predictions = self._pairs(K, y)
+        return float(r2_score(truth, predictions, sample_weight=sample_weight))

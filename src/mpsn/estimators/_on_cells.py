@@ -29,16 +29,16 @@ def find_cell(cells: Sequence[Cell], wanted: Sequence[Any]) -> list[int]:
             raise GraphError(f"Expected cells of different vertices, got {cell} twice.")
     out = []
     for cell in wanted:
-        several = isinstance(cell, (tuple, list, set, frozenset))
-        at = number.get(frozenset(cell)) if several else None
-        if at is None and isinstance(cell, Hashable):  # a vertex, by its name alone
-            at = number.get(frozenset([cell]))
-        if at is None:
+        listed = isinstance(cell, (tuple, list, set, frozenset))
+        position = number.get(frozenset(cell)) if listed else None
+        if position is None and isinstance(cell, Hashable):  # a vertex, by its name alone
+            position = number.get(frozenset([cell]))
+        if position is None:
             raise GraphError(
                 f"Expected cells by their vertices, such as {cells[0] if cells else 'none'}, got "
                 f"{cell!r:.60}, which the complex does not have."
             )
-        out.append(at)
+        out.append(position)
     return out
 
 
@@ -49,15 +49,15 @@ def targets_of_cells(y: Any, n: int, dim: int, cells: Any) -> NDArray[Any]:
     those that are not in it are None.
     """
     if isinstance(y, Mapping):
-        found = np.full(n, None, dtype=object)
+        values = np.full(n, None, dtype=object)
         places: dict[int, Any] = {}
-        for cell, at in zip(y, find_cell(cells(), list(y)), strict=True):
-            if (first := places.setdefault(at, cell)) is not cell:
+        for cell, position in zip(y, find_cell(cells(), list(y)), strict=True):
+            if (first := places.setdefault(position, cell)) is not cell:
                 raise GraphError(
                     f"Expected each cell once in y, got {first!r:.60} and {cell!r:.60}."
                 )
-            found[at] = y[cell]
-        return found
+            values[position] = y[cell]
+        return values
     rows = as_targets(y)
     if rows.dtype.kind == "U" and not isinstance(y, np.ndarray):  # NaN would be a word
         rows = np.array(y, dtype=object)
@@ -82,5 +82,5 @@ def known(y: NDArray[Any], numbers: bool) -> NDArray[np.bool_]:
             "Expected targets y that are known or unknown as a whole, got rows with some numbers "
             "only; fit one model for each column."
         )
-    found: NDArray[np.bool_] = ~gaps.any(axis=1)
-    return found
+    whole: NDArray[np.bool_] = ~gaps.any(axis=1)
+    return whole

@@ -23,23 +23,24 @@ class OnDisk:
 
     Args:
         dataset: All complexes of the file, opened.
-        at: Positions of those to use, (n,).
+        positions: Positions of those to use, (n,).
         model: How complexes are prepared.
         encoding: Of their features.
     """
 
     def __init__(
-        self, dataset: ComplexDataset[Any], at: Tensor, model: Any, encoding: Encoding
+        self, dataset: ComplexDataset[Any], positions: Tensor, model: Any, encoding: Encoding
     ) -> None:
-        self.dataset, self.at, self.model, self.encoding = dataset, at, model, encoding
-        self.counts = dataset.counts[at, : model.max_dim + 1]  # (n, dimensions)
+        self.dataset, self.positions = dataset, positions
+        self.model, self.encoding = model, encoding
+        self.counts = dataset.counts[positions, : model.max_dim + 1]  # (n, dimensions)
 
     def __len__(self) -> int:
-        return len(self.at)
+        return len(self.positions)
 
     def batch(self, index: Tensor) -> Complex:
         """Return the union of some complexes, with features."""
-        K: Complex = self.dataset.batch(self.at[index.cpu()])
+        K: Complex = self.dataset.batch(self.positions[index.cpu()])
         x = self.model._prepare([_as_one(K)], self.encoding, notes=Notes())[0].union.x
         out: Complex = K.bare().skeleton(self.model.max_dim).replace(x=x)
         return out
@@ -48,11 +49,11 @@ class OnDisk:
         """Return what differs when the complexes do: the checksums of those in the file."""
         assert self.dataset.path is not None
         with open_zip(self.dataset.path) as archive:
-            return [self.at, torch.tensor([member.CRC for member in archive.infolist()])]
+            return [self.positions, torch.tensor([member.CRC for member in archive.infolist()])]
 
 
 def prepared(
-    model: Any, graphs: Sequence[object], at: Tensor, notes: Notes
+    model: Any, graphs: Sequence[object], positions: Tensor, notes: Notes
 ) -> tuple[ComplexDataset[Any] | OnDisk, Encoding]:
     """Return the graphs of a fit, those at some positions (n,), with features, and how they are.
 
@@ -63,26 +64,26 @@ def prepared(
     check_same(stays, "graphs, all in a file or none")
     if stays:
         assert isinstance(graphs, ComplexDataset)
-        if len(at) > SAMPLE:
+        if len(positions) > SAMPLE:
             warnings.warn(
-                f"Features are those of a sample of {SAMPLE:,} of the {len(at):,} complexes; "
-                f"categories that do not occur in it count as unknown.",
+                f"Features are those of a sample of {SAMPLE:,} of the {len(positions):,} "
+                f"complexes; categories that do not occur in it count as unknown.",
                 LeftOut,
                 stacklevel=3,
             )
-        order = torch.randperm(len(at), generator=torch.Generator().manual_seed(0))
-        sample = at[order[:SAMPLE].sort().values]
+        order = torch.randperm(len(positions), generator=torch.Generator().manual_seed(0))
+        sample = positions[order[:SAMPLE].sort().values]
 
         def find() -> Encoding:
             one = _as_one(graphs.batch(sample))
             return model._prepare([one], wanted=model.features, notes=notes)[1]  # type: ignore[no-any-return]
 
         encoding = agree(lambda: serially(find))
-        return OnDisk(graphs, at, model, encoding), encoding
-    some = [graphs[i] for i in at.tolist()] if len(at) < len(graphs) else list(graphs)
-    found: tuple[ComplexDataset[Any], Encoding]
-    found = serially(model._prepare, some, wanted=model.features, notes=notes)
-    return found
+        return OnDisk(graphs, positions, model, encoding), encoding
+    used = [graphs[i] for i in positions.tolist()] if len(positions) < len(graphs) else list(graphs)
+    whole: tuple[ComplexDataset[Any], Encoding]
+    whole = serially(model._prepare, used, wanted=model.features, notes=notes)
+    return whole
 
 
 def _as_one(K: Complex) -> Complex:

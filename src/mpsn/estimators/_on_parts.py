@@ -31,15 +31,15 @@ def with_all(model: Any, K: Complex) -> Complex:
 
 
 def on_cells(
-    model: Any, data: ComplexDataset[Any], at: Tensor, device: torch.device
+    model: Any, data: ComplexDataset[Any], cells: Tensor, device: torch.device
 ) -> "Cells | OnParts":
     """Return how networks of a model compute outputs for cells, by their numbers in the union."""
     if not is_large(model, data):
-        return Cells(data, model.dim, device, at)
+        return Cells(data, model.dim, device, cells)
     return OnParts(
         data.union.to("cpu"),
         model.dim,
-        at,
+        cells,
         min(model.batch_size, SEEDS),
         hops=model.layers,
         lower=model.oriented,
@@ -56,7 +56,7 @@ class OnParts:
     Args:
         K: The complex, in main memory.
         dim: Dimension of the cells.
-        at: Their numbers, (N,).
+        cells: Their numbers, (N,).
         size: Largest number of cells per step.
         hops: Number of layers of the network.
         lower: Whether it uses lower adjacencies.
@@ -70,7 +70,7 @@ class OnParts:
         self,
         K: Complex,
         dim: int,
-        at: Tensor,
+        cells: Tensor,
         size: int,
         *,
         hops: int,
@@ -78,10 +78,10 @@ class OnParts:
         device: torch.device,
         finish: Callable[[Complex], Complex],
     ) -> None:
-        self.K, self.dim, self.at, self.size = K, dim, at, size
+        self.K, self.dim, self.cells, self.size = K, dim, cells, size
         self.hops, self.lower, self.device, self.finish = hops, lower, device, finish
-        self.rank = nearby(K, dim)[at]  # (N,)
-        self.sizes = torch.ones(len(at), dtype=torch.int64)
+        self.rank = nearby(K, dim)[cells]  # (N,)
+        self.sizes = torch.ones(len(cells), dtype=torch.int64)
         self._sampled: dict[int, tuple[Complex, Tensor]] = {}  # by the step that they are for
 
     def __call__(self, network: torch.nn.Module, index: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class OnParts:
 
     def fingerprint(self) -> list[Tensor]:
         """Return what differs when the samples do."""
-        return [*to_parts(self.K).values(), self.at]
+        return [*to_parts(self.K).values(), self.cells]
 
     def _load(
         self, batches: tuple[Tensor, ...], seed: int | None = None
@@ -115,7 +115,7 @@ class OnParts:
         cuda = self.device.type == "cuda"
         loader = SubcomplexLoader(
             self.K,
-            [self.at[index] for index in batches],
+            [self.cells[index] for index in batches],
             self.dim,
             self.hops,
             lower=self.lower,

@@ -56,8 +56,8 @@ def _plain(how: TrainerSettings | None) -> dict[str, Any] | None:
     """Return the settings of a trainer that are numbers and words."""
     if how is None:
         return None
-    plain = (str, int, float, bool, type(None))
-    return {name: value for name, value in how.asdict().items() if isinstance(value, plain)}
+    kinds = (str, int, float, bool, type(None))
+    return {name: value for name, value in how.asdict().items() if isinstance(value, kinds)}
 
 
 def _named(network: torch.nn.Module) -> dict[str, Any]:
@@ -74,14 +74,14 @@ def _named(network: torch.nn.Module) -> dict[str, Any]:
 def load_estimator(path: str | os.PathLike[str], *kinds: type[E]) -> E:
     """Read an estimator of one of several kinds, and move it to the GPU if there is one."""
     kind, state, tensors = read_model(path)
-    found: Any = next((one for one in kinds if one.__name__ == kind), None)
-    if found is None:
+    made: Any = next((one for one in kinds if one.__name__ == kind), None)
+    if made is None:
         raise FileError(
             f"Expected a {' or '.join(one.__name__ for one in kinds)} in {path}, got {kind!r:.40}; "
             f"use mpsn.estimators.load, update mpsn, or check where the file came from."
         )
     try:
-        estimator = restored(found, state, tensors)
+        estimator = restored(made, state, tensors)
     except MPSNError as error:
         raise damaged(path, error) from error
     estimator.model_.to(pick_device())
@@ -92,11 +92,11 @@ def restored(kind: type[E], state: dict[str, Any], tensors: dict[str, Tensor]) -
     """Make an estimator from what a file says."""
     settings, network = state.pop("settings", None), state.pop("network", None)
     K = _complex(state.pop("complex", None), tensors)
-    given = settings if isinstance(settings, dict) else {}
+    plain = settings if isinstance(settings, dict) else {}
     if "complex" in kind._get_param_names():
-        given = {**given, "complex": K}
-    out = from_plain(kind, given, "its settings")
-    if K is not None and "complex" not in given:
+        plain = {**plain, "complex": K}
+    out = from_plain(kind, plain, "its settings")
+    if K is not None and "complex" not in plain:
         out.complex_ = K
     state["histories"] = with_nan(state.get("histories"))
     learned = from_plain(kind.learned, state, "its state")

@@ -196,24 +196,24 @@ class SimplexPredictor(ClassifierMixin, Trained):
         try:
             if names is not None:
                 number = {name: i for i, name in enumerate(names)}
-                given = table.tolist() if isinstance(table, (Tensor, np.ndarray)) else table
-                rows = [[number[name] for name in row] for row in given]
-                table = rows or np.zeros((0, self.dim + 1), np.int64)
-            found = torch.from_numpy(np.asarray(table).astype(np.int64, casting="same_kind"))
+                named = table.tolist() if isinstance(table, (Tensor, np.ndarray)) else table
+                numbers = [[number[name] for name in row] for row in named]
+                table = numbers or np.zeros((0, self.dim + 1), np.int64)
+            rows = torch.from_numpy(np.asarray(table).astype(np.int64, casting="same_kind"))
         except (KeyError, TypeError, ValueError) as error:
             raise ComplexError(
                 f"Expected candidates as rows of vertices of the complex, got {error!r:.80}."
             ) from error
         n, width = self.complex_.num_nodes, self.dim + 1
-        if found.dim() != 2 or found.shape[1] != width:
+        if rows.dim() != 2 or rows.shape[1] != width:
             raise ComplexError(
                 f"Expected candidates of shape (n, {width}), for simplices of dimension "
-                f"{self.dim}, got {tuple(found.shape)}."
+                f"{self.dim}, got {tuple(rows.shape)}."
             )
-        found = found.sort(dim=1).values
-        if bool(((found < 0) | (found >= n)).any()) or bool((found.diff(dim=1) == 0).any()):
+        rows = rows.sort(dim=1).values
+        if bool(((rows < 0) | (rows >= n)).any()) or bool((rows.diff(dim=1) == 0).any()):
             raise ComplexError(f"Expected different vertices from 0 to {n - 1} in each candidate.")
-        return found
+        return rows
 
     def _described(self) -> tuple[str, dict[str, str]]:
         missing = f"as many others, {self.n_open_:,} of them open"
@@ -245,7 +245,7 @@ class OnCandidates:
 
     Args:
         complexes: The complexes, with features.
-        faces: Faces of all candidates by dimension, (N, many); -1 for those that are not there.
+        faces: Faces of all candidates by dimension, (N, faces); -1 for those that are not there.
         fold: Which complex each candidate belongs to, (N,).
         device: Where to compute.
         at_once: Whether all outputs are computed at once. Defaults to False.
@@ -277,9 +277,9 @@ class OnCandidates:
             here = (fold == f).nonzero()[:, 0]
             rows = index.cpu()[here].to(self.device)
             pooled = []
-            for h, at in zip(network.features(self.complexes[f]), self.faces, strict=True):
+            for h, faces in zip(network.features(self.complexes[f]), self.faces, strict=True):
                 padded = torch.cat([h, h.new_zeros(1, h.shape[1])])  # -1 is the row of zeros
-                pooled.append(padded[at[rows]].mean(dim=1))  # (b, F)
+                pooled.append(padded[faces[rows]].mean(dim=1))  # (b, F)
             out[here.to(self.device)] = network.readout.combine(pooled)
         return out
 
@@ -288,7 +288,7 @@ class OnCandidates:
         index = index[torch.randperm(len(index), generator=generator)]
         folds = torch.randperm(len(self.complexes), generator=generator).tolist()
         own = [index[self.fold[index] == f] for f in folds]
-        return [part for some in own for part in torch.split(some, size) if len(part)]
+        return [part for candidates in own for part in torch.split(candidates, size) if len(part)]
 
     def fingerprint(self) -> list[Tensor]:
         """Return what differs when the samples do."""

@@ -99,8 +99,8 @@ class SimplicialClassifier(ClassifierMixin, Simplicial):
         """Return the accuracy; the mean over several tasks, each where its labels are known."""
         if not isinstance(self.targets_, Labels):
             return float(super().score(graphs, y, sample_weight))
-        truth, found = self.targets_.encode(y), torch.from_numpy(self.predict(graphs))
-        return float(np.nanmean(by_task(accuracy_score, truth, found, sample_weight)))
+        truth, predictions = self.targets_.encode(y), torch.from_numpy(self.predict(graphs))
+        return float(np.nanmean(by_task(accuracy_score, truth, predictions, sample_weight)))
 
 
 @with_settings
@@ -153,5 +153,5 @@ class SimplicialRegressor(RegressorMixin, Simplicial):
         if self.targets_.flat:
             return float(super().score(graphs, y, sample_weight))
         truth = torch.from_numpy(as_table(y, self.targets_.width))
-        found = torch.from_numpy(self.predict(graphs))
-        return float(np.nanmean(by_task(r2_score, truth, found, sample_weight)))
+        predictions = torch.from_numpy(self.predict(graphs))
+        return float(np.nanmean(by_task(r2_score, truth, predictions, sample_weight)))

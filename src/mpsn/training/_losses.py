@@ -1,6 +1,7 @@
 """Losses and metrics by name, for targets of which some may be missing."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Self
 
 import numpy as np
 import torch
@@ -49,6 +50,10 @@ class MeanLoss:
     def __init__(self, each: Loss) -> None:
         self.each = each
 
+    def to(self, device: torch.device) -> Self:
+        """Move what it needs to a device."""
+        return self
+
     def __call__(self, outputs: Tensor, y: Tensor) -> Tensor:
         """Return the mean for outputs (B, C) and targets, (B,) or (B, T)."""
         return self.each(outputs, y).mean()
@@ -66,6 +71,11 @@ class NamedLoss(MeanLoss):
         self.flat, self.weights = name == "cross_entropy", None
         if class_weight is not None:
             self.weights = torch.tensor(np.array(class_weight), dtype=torch.float32)
+
+    def to(self, device: torch.device) -> Self:
+        """Move the weights of the classes to a device."""
+        self.weights = None if self.weights is None else self.weights.to(device)
+        return self
 
     def _table(self, y: Tensor) -> Tensor:
         """Return classes (B,), or targets of several tasks or one, (B, T)."""

@@ -61,16 +61,16 @@ def agree(function: Callable[[], T]) -> T:
     """
     if world_size() == 1:
         return function()
-    found: list[Any] = [None]
+    message: list[Any] = [None]
     if rank() == 0:
         try:
-            found = [function()]
+            message = [function()]
         except MPSNError as error:
-            found = [error]
-    talk(dist.broadcast_object_list, found)
-    if isinstance(found[0], MPSNError):
-        raise found[0]
-    return found[0]  # type: ignore[no-any-return]
+            message = [error]
+    talk(dist.broadcast_object_list, message)
+    if isinstance(message[0], MPSNError):
+        raise message[0]
+    return message[0]  # type: ignore[no-any-return]
 
 
 def check_same(value: object, what: str) -> None:

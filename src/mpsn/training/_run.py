@@ -134,9 +134,10 @@ class Run:
             self._plan()
             self._step = captured(self._take, self.device)
             self._predict = captured(self._outputs, self.device)
-            self._observe = captured(self._see, self.device)
+            self._observe = captured(self._outputs, self.device)
         else:
-            self._step, self._predict, self._observe = self._take, self._outputs, self._see  # type: ignore[assignment]
+            self._step, self._predict = self._take, self._outputs  # type: ignore[assignment]
+            self._observe = self._predict
 
     # Batches ---------------------------------------------------------------------------------
 
@@ -248,10 +249,6 @@ class Run:
     def _outputs(self, index: Tensor, shape: tuple[int, ...] | None) -> Tensor:
         return self._compute(self.evaluated, index, shape)
 
-    @torch.no_grad()
-    def _see(self, index: Tensor, shape: tuple[int, ...] | None) -> Tensor:
-        return self._compute(self.evaluated, index, shape)
-
     def outputs(self, index: Tensor) -> Tensor:
         """Return the outputs (n, C) of the network for samples, without dropout and gradients."""
         self.evaluated.eval()
@@ -261,8 +258,8 @@ class Run:
             part = index[own]
         order = part if not self.capturing else part[self.samples.sizes[part].argsort()]
         chunks = parts_of(self.samples, order, self.settings.batch_size)
-        found = [self._predict(*batch).clone() for batch in self._batches(chunks)]
-        rows = torch.cat(found) if found else self.y.new_zeros(0)
+        parts = [self._predict(*batch).clone() for batch in self._batches(chunks)]
+        rows = torch.cat(parts) if parts else self.y.new_zeros(0)
         if self.capturing:  # back in the order of the index
             place = self.samples.sizes[part].argsort().argsort()
             rows = rows[place.to(rows.device)]

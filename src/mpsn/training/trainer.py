@@ -174,23 +174,15 @@ class Trainer:
                 f"Expected a target y for each of {len(samples.sizes)} samples, got {len(targets)}."
             )
         seeds = how.seeds(len(self._given))
-        self.splits = splits_of(split, targets, seeds)
+        self.splits, self.interrupted = splits_of(split, targets, seeds), False
+        loss, y_here = loss_of(how.loss, how.class_weight).to(device), targets.to(device)
         runs = []
-        loss = loss_of(how.loss, how.class_weight)
-        for i, one in enumerate(self._given):
-            network = self._build(one, seeds[i], device)
-            where = targets.to(device)
-            run = Run(i, seeds[i], network, samples, where, self.splits[i], how, loss, device)
-            runs.append(run)
+        for i, (one, seed, parts) in enumerate(zip(self._given, seeds, self.splits, strict=True)):
+            network = self._build(one, seed, device)
+            runs.append(Run(i, seed, network, samples, y_here, parts, how, loss, device))
         checkpoints = None
         if resume is not None or world_size() > 1:
-            unlike = {"callbacks", "progress", "device", "metrics", "loss", "schedule", "optimizer"}
-            plain = [pair for pair in how.asdict().items() if pair[0] not in unlike]
-            words = [how.loss, how.schedule, how.optimizer]
-            named = [getattr(word, "__qualname__", word) for word in words]
-            described = [plain, named, *(str(run.network) for run in runs)]
-            parts = [targets, *(part for one in self.splits for part in one.values())]
-            key = key_of(described, [*parts, *contents(data)])
+            key = self._key(runs, targets, data)
             check_same(key, "data, targets and settings")
             checkpoints = None if resume is None else Checkpoints(Path(resume), key)
         self._train(runs, checkpoints, device)
@@ -198,6 +190,17 @@ class Trainer:
         self.histories = [run.history for run in runs]
         self.splits = [run.parts for run in runs]
         return self
+
+    def _key(self, runs: Sequence[Run], targets: Tensor, data: Any) -> str:
+        """Return what differs when networks, data, targets or settings do."""
+        how = self.how
+        unlike = {"callbacks", "progress", "device", "metrics", "loss", "schedule", "optimizer"}
+        plain = [pair for pair in how.asdict().items() if pair[0] not in unlike]
+        words = [how.loss, how.schedule, how.optimizer]
+        named = [getattr(word, "__qualname__", word) for word in words]
+        positions = [part for run in runs for part in run.parts.values()]
+        described = [plain, named, *(str(run.network) for run in runs)]
+        return key_of(described, [targets, *positions, *contents(data)])
 
     def _build(self, one: Network, seed: int, device: torch.device) -> torch.nn.Module:
         network = one
@@ -344,10 +347,10 @@ class Trainer:
             histories = [
                 from_plain(History, with_nan(one), "a history") for one in state["histories"]
             ]
-            given = self._given * (1 if len(self._given) > 1 else len(histories))
+            every = self._given * (1 if len(self._given) > 1 else len(histories))
             networks = [
                 self._build(copy.deepcopy(one), seed, device)
-                for one, seed in zip(given, self.how.seeds(len(given)), strict=True)
+                for one, seed in zip(every, self.how.seeds(len(every)), strict=True)
             ]
             for i, network in enumerate(networks):
                 weights = {
