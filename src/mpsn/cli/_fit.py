@@ -189,35 +189,20 @@ def fit(
     model.fit(graphs, y, tasks=collection.targets, resume=out)
     if rank():
         return
-    _save(model, out)
-    kind = "regression" if regress else "classification"
     read = sizes(graphs)
-    if as_json:
-        values: dict[str, Any] = {
-            "model": str(out),
-            "data": collection.kind,
-            "task": kind,
-            "graphs": len(graphs),
-            "read": read,
-            "features": model.features_.describe(),
-            "epochs": [len(run.train) for run in model.histories_],
-            "validation_loss": [run.valid[run.best] for run in model.histories_ if run.valid],
-            "metric": model.targets_.metric,
-            "held_out": model.scores_,
-            "targets": model.task_scores_,
-            "cross_validation": folds,
-        }
-        print(json.dumps(values))
-        return
-    print(f"read: {', '.join(f'{count} {what}' for what, count in read.items())}")
-    task = visible(describe_task(kind, y, collection.targets))
-    print(f"task: {task}; --regress or --no-regress to choose")
-    print_lines(model.summary())
-    if folds:
-        print(f"  {model.targets_.metric} in {cv} folds of cross-validation")
-    for name, scores in folds.items():
-        print(f"    {name:<15}{fmean(scores):.3f} ± {pstdev(scores):.3f}")
-    print(f"saved: {visible(out)}")
+    values = {
+        "data": collection.kind,
+        "graphs": len(graphs),
+        "read": read,
+        "epochs": [len(run.train) for run in model.histories_],
+        "validation_loss": [run.valid[run.best] for run in model.histories_ if run.valid],
+        "targets": model.task_scores_,
+        "cross_validation": folds,
+    }
+    if not as_json:
+        print(f"read: {', '.join(f'{count} {what}' for what, count in read.items())}")
+    kind = "regression" if regress else "classification"
+    _finish(model, out, kind, describe_task(kind, y, collection.targets), values, as_json)
 
 
 def _features(options: list[str]) -> "str | list[str] | dict[str, Any]":
@@ -249,8 +234,10 @@ def _model(kind: str, regress: bool, class_weight: str | None, settings: dict[st
     return getattr(estimators, f"{kind}Classifier")(class_weight=class_weight, **settings)
 
 
-def _save(model: Any, out: Path) -> None:
-    """Save a model; what is kept to go on where training was interrupted is then not needed."""
+def _finish(
+    model: Any, out: Path, kind: str, task: str, values: dict[str, Any], as_json: bool
+) -> None:
+    """Save a model, and print what it is and how good."""
     from mpsn.training.internal import forget
 
     model.save(out)
@@ -258,6 +245,18 @@ def _save(model: Any, out: Path) -> None:
         print("run the same command again to go on", file=sys.stderr)
     else:
         forget(out, model.members)
+    metric = model.targets_.metric
+    if as_json:
+        measured = {"features": model.features_.describe(), "held_out": model.scores_}
+        print(json.dumps({"model": str(out), "task": kind, "metric": metric, **measured, **values}))
+        return
+    print(f"task: {visible(task)}; --regress or --no-regress to choose")
+    print_lines(model.summary())
+    for i, (name, scores) in enumerate(values.get("cross_validation", {}).items()):
+        if not i:
+            print(f"  {metric} in {len(scores)} folds of cross-validation")
+        print(f"    {name:<15}{fmean(scores):.3f} ± {pstdev(scores):.3f}")
+    print(f"saved: {visible(out)}")
 
 
 def _fit_cells(
@@ -285,24 +284,9 @@ def _fit_cells(
     settings |= {"dim": dim, "max_dim": max_dim, "verbose": sys.stderr.isatty()}
     model = _model("Cell", regress, class_weight, settings)
     model.fit(K, targets, resume=out)
-    _save(model, out)
+    values = {"dim": dim, "cells": model.counts_[dim], "known": model.n_known_}
     kind = "regression" if regress else "classification"
-    if as_json:
-        values = {
-            "model": str(out),
-            "task": kind,
-            "dim": dim,
-            "cells": model.counts_[dim],
-            "known": model.n_known_,
-            "features": model.features_.describe(),
-            "metric": model.targets_.metric,
-            "held_out": model.scores_,
-        }
-        print(json.dumps(values))
-        return
-    print(f"task: {kind} of cells of dimension {dim}; --regress or --no-regress to choose")
-    print_lines(model.summary())
-    print(f"saved: {visible(out)}")
+    _finish(model, out, kind, f"{kind} of cells of dimension {dim}", values, as_json)
 
 
 def _named(K: Any, labels: dict[tuple[str, ...], Any], path: Path) -> dict[tuple[Any, ...], Any]:
