@@ -225,7 +225,7 @@ def test_packed_experiments_need_no_csv(folder, tmp_path, monkeypatch):
     [
         ("molecules/ogbg_molhiv_scaffold_val.txt", "1\n2", "in none"),
         ("molecules/ogbg_molhiv_scaffold_val.txt", "one", "Expected row numbers"),
-        ("counting/regular5000_val.txt", "100", "Expected numbers of graphs"),
+        ("counting/regular5000_val.txt", "100", "Expected row numbers"),
     ],
 )
 def test_broken_splits_are_refused(folder, tmp_path, file, text, said):

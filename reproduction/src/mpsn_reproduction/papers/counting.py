@@ -13,10 +13,9 @@ import torch
 from mpsn.complexes import ComplexDataset
 from mpsn.convert import as_graph
 from mpsn.datasets import read_graphs
-from mpsn.errors import FileError
 from mpsn.lifting import Lift
 from mpsn_reproduction.experiment import Job
-from mpsn_reproduction.papers.graph_data import PARTS, GraphData
+from mpsn_reproduction.papers.graph_data import PARTS, GraphData, listed_parts
 from mpsn_reproduction.papers.graph_level import GraphLevelConfig, experiment
 from mpsn_reproduction.papers.sources import expect
 
@@ -56,13 +55,8 @@ def read(lift: Literal["cliques", "rings"], folder: Path | None) -> GraphData:
     source = "github.com/leichen2018/GNN-Substructure-Counting, with the split beside it,"
     path = expect("counting/regular5000.g6", source, folder)
     graphs = [as_graph(graph) for graph in read_graphs(path)]
-    part = torch.full((len(graphs),), -1)
-    for i, name in enumerate(PARTS):
-        rows = path.with_name(f"regular5000_{name}.txt")
-        try:
-            part[torch.tensor([int(row) for row in rows.read_text(encoding="utf-8").split()])] = i
-        except (OSError, ValueError, IndexError) as error:
-            raise FileError(f"Expected numbers of graphs in {rows}, got {error!s:.200}.") from error
+    parts = listed_parts(path, graphs, "regular5000")
+    part = torch.tensor([PARTS.index(name) for name in parts])
     y = torch.tensor([counts(nx.Graph(g.edge_index.T.tolist())) for g in graphs]).float()
     inner = y[part == 0]
     y = (y - inner.mean(0)) / inner.std(0)

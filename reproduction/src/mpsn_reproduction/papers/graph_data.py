@@ -1,7 +1,7 @@
 """Data for predictions on whole complexes: categories as features, targets, and a split."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -124,13 +124,13 @@ def encode(K: Complex, kinds: Kinds) -> Complex:
 def molecules(
     name: str,
     target: str,
-    split: Callable[[MoleculeTable, Path], Sequence[str]],
+    split: Callable[[Path, MoleculeTable], Sequence[str]],
     folder: Path | None,
     max_ring: int,
 ) -> GraphData:
     """Read the molecules DIR/NAME.csv, or what :meth:`GraphData.save` wrote to DIR/NAME.npz.
 
-    ``split`` returns, from the table and its path, the part of each row: train, val or test. Rings
+    ``split`` returns, from the path and the table, the part of each row: train, val or test. Rings
     of up to ``max_ring`` atoms become cells.
     """
     packed, path = (find_data(f"{name}.{end}", folder) for end in ("npz", "csv"))
@@ -142,13 +142,35 @@ def molecules(
             f"found none; pass --data DIR, or set MPSN_DATA."
         )
     table = read_molecule_table(path)
-    numbers = {part: i for i, part in enumerate(PARTS)}
-    parts = torch.tensor([numbers[part] for part in split(table, path)])
+    parts = torch.tensor([PARTS.index(part) for part in split(path, table)])
     found = read_molecules(path, y=target, max_ring=max_ring)
     assert found.data.y is not None
     rows = torch.tensor(found.rows)
     smiles = [table.molecules[row] for row in found.rows]
     return GraphData(found.data, found.data.y.float()[:, None], parts[rows], smiles)
+
+
+def listed_parts(path: Path, rows: Sized, name: str) -> list[str]:
+    """Return the part of each row of a file, from lists of row numbers beside it: NAME_train.txt.
+
+    Args:
+        path: The file.
+        rows: Its rows.
+        name: What the names of the lists begin with.
+    """
+    parts = [""] * len(rows)
+    for part in PARTS:
+        listed = path.with_name(f"{name}_{part}.txt")
+        try:
+            for row in map(int, listed.read_text(encoding="utf-8").split()):
+                parts[row] = part
+        except (OSError, ValueError, IndexError) as error:
+            raise FileError(f"Expected row numbers in {listed}, got {error!s:.200}.") from error
+    if "" in parts:
+        raise FileError(
+            f"Expected each row of {path} in a part, got row {parts.index('')} in none."
+        )
+    return parts
 
 
 def pack(

@@ -54,7 +54,7 @@ def read(name: str, folder: Path | None) -> GraphData:
     """Read the molecules of a data set."""
     file, target = SETS[name]
     return molecules(
-        file, target, lambda table, path: scaffold_split(table.molecules), folder, MAX_RING
+        file, target, lambda path, table: scaffold_split(table.molecules), folder, MAX_RING
     )
 
 

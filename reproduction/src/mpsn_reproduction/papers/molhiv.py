@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from mpsn.datasets import MoleculeTable
-from mpsn.errors import FileError
-from mpsn_reproduction.papers.graph_data import PARTS, GraphData, molecules
+from mpsn_reproduction.papers.graph_data import GraphData, listed_parts, molecules
 from mpsn_reproduction.papers.graph_level import experiment
 
 MAX_RING = 6  # as published; larger ones are many in fused rings, and rare elsewhere
@@ -17,25 +16,12 @@ NOTES = [
 ]
 
 
-def split(table: MoleculeTable, path: Path) -> list[str]:
-    """Return the part of each row, from the lists of row numbers beside the table."""
-    parts = [""] * len(table.molecules)
-    for part in PARTS:
-        rows = path.with_name(f"ogbg_molhiv_scaffold_{part}.txt")
-        try:
-            for row in map(int, rows.read_text(encoding="utf-8").split()):
-                parts[row] = part
-        except (OSError, ValueError, IndexError) as error:
-            raise FileError(f"Expected row numbers in {rows}, got {error!s:.200}.") from error
-    if "" in parts:
-        raise FileError(
-            f"Expected each row of {path} in a part, got row {parts.index('')} in none."
-        )
-    return parts
-
-
 def read(name: str, folder: Path | None) -> GraphData:
     """Read the molecules."""
+
+    def split(path: Path, table: MoleculeTable) -> list[str]:
+        return listed_parts(path, table.molecules, "ogbg_molhiv_scaffold")
+
     return molecules("molecules/HIV", "HIV_active", split, folder, MAX_RING)
 
 

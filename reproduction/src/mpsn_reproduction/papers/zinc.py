@@ -21,7 +21,7 @@ NOTES = [
 
 def read(name: str, folder: Path | None) -> GraphData:
     """Read the molecules."""
-    return molecules("zinc/zinc12k", "y", lambda table, path: table.column("split"), folder, 18)
+    return molecules("zinc/zinc12k", "y", lambda path, table: table.column("split"), folder, 18)
 
 
 EXPERIMENT = experiment("zinc", read, "mae", "ZINC", NOTES, published=PUBLISHED, parallel=True)
