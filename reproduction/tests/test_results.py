@@ -53,6 +53,16 @@ def test_the_page_of_results_has_few_words_by_hand():
     assert len(" ".join([ABOUT, *texts.values()]).split()) <= 2500
 
 
+@pytest.mark.parametrize("name", CATALOG)
+def test_tables_say_what_is_beside_their_figures(name):
+    experiment, records = recorded(name)
+    table = experiment.table(records)
+    measured = [c for row in table.rows for c in row if getattr(c, "kind", "") == "measured"]
+    if any(" ± " in cell for cell in measured):
+        said = "standard error" if name == "imdb" else "sample standard deviation"
+        assert said in " ".join(table.notes)
+
+
 @pytest.mark.parametrize(("name", "kind"), [("flow", "bf16"), ("ocean", "bf16"), ("tu", "tf32")])
 def test_records_in_another_precision_say_so(name, kind):
     _, records = recorded(name, f"-{kind}")
