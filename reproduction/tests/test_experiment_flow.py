@@ -68,18 +68,6 @@ def test_the_paper_in_small(runs):
     assert tanh["test"] >= 70
 
 
-def test_training_takes_one_thread(data):
-    config = replace(SMALL, training=Training(epochs=2, batch=20))
-    given, seen = torch.get_num_threads(), set()
-    torch.set_num_threads(2)
-    try:
-        spy = replace(CPU, data=data, tick=lambda n: seen.add(torch.get_num_threads()))
-        flow.work(Job("row", config), spy)
-    finally:
-        torch.set_num_threads(given)
-    assert seen == {1}
-
-
 def test_training_is_the_plain_loop(data):
     """One seed, one network, plain Adam and batches, in float32."""
     training = Training(epochs=3, batch=16, lr=0.01, halve_every=2)

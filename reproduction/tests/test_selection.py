@@ -5,7 +5,6 @@ one is seen.
 """
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
@@ -15,11 +14,9 @@ from hypothesis import strategies as st
 from mpsn.errors import MPSNError
 from mpsn.training import History, best_epoch, select
 from mpsn_reproduction import search as tuning
-from mpsn_reproduction.experiment import Job, Resources, Run
-from mpsn_reproduction.papers import graph_level, shapes
+from mpsn_reproduction.experiment import Run
+from mpsn_reproduction.papers import graph_level
 from mpsn_reproduction.papers.tu_table import paper_protocol
-from mpsn_reproduction.settings import rows
-from protocol import trained
 
 NAN = math.nan
 VALIDATION, TEST = [0.25, NAN, 0.75, 0.5, 0.75], [1.0, 0.875, 0.125, 0.5, 0.25]  # no rounding
@@ -74,16 +71,6 @@ def test_predictions_of_graphs_report_the_epoch_that_is_best_in_validation(metri
         (sign * torch.tensor(VALIDATION)).tolist(), nan_ok=True
     )
     assert run.curve["test"] == pytest.approx([sign * value for value in TEST])
-
-
-def test_shapes_report_the_epoch_that_is_best_in_validation(monkeypatch):
-    curve = {"val": VALIDATION, "test": TEST}
-    monkeypatch.setattr(shapes, "train_classifiers", lambda *_, **__: trained([curve] * 2))
-    config = replace(rows("shapes", shapes.ShapesConfig)["gin"], per_class=5, points=7)
-    job = Job("gin", config, seeds=(0, 1))
-    data = shapes.read(shapes.source(job), None)
-    runs = shapes.work(job, Resources(torch.device("cpu"), data, lambda n: None))
-    assert runs[1].metrics == {"accuracy": 0.125, "val": 0.75, "epoch": 2}
 
 
 def test_settings_are_compared_where_their_mean_validation_is_best():
