@@ -39,6 +39,8 @@ LAYERS = {
     ),
 }
 OF_SIMPLICES = {"SCConv"}  # all others take any cells
+# Left out: one runs layers of PyG; attention of the other is torch's, without forward derivatives.
+APART = {"NeighborhoodConv", "CellTransformerConv"}
 
 
 def called(layer, K, xs):

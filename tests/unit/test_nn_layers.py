@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import mpsn
+from layers import APART, LAYERS
 from mpsn import SimplicialComplex, nn
 from mpsn.errors import LayerError
 from mpsn.nn.conv._mlp import RowNorm
@@ -332,6 +333,10 @@ def test_bad_input_is_named(call, message):
     K = build([[0, 1, 2]])
     with pytest.raises(LayerError, match=message):
         call(K, [torch.randn(n, 2) for n in K.counts])
+
+
+def test_the_list_of_layers_is_complete():
+    assert {name.split()[0] for name in LAYERS} | APART == set(nn.conv.__all__)
 
 
 def test_layers_tell_their_sizes():
