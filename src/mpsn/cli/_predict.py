@@ -89,9 +89,9 @@ def predict(
 
 def _columns(estimator: Any) -> list[str]:
     """Return the names of the columns to write: predictions, then probabilities."""
-    several = () if estimator.targets_.flat else estimator.targets_.names
-    names = [f"prediction of {name}" for name in several] or ["prediction"]
-    kinds = several or estimator.classes_ if hasattr(estimator, "predict_proba") else ()
+    targets = () if estimator.targets_.flat else estimator.targets_.names
+    names = [f"prediction of {name}" for name in targets] or ["prediction"]
+    kinds = targets or estimator.classes_ if hasattr(estimator, "predict_proba") else ()
     return names + [f"probability of {kind}" for kind in kinds]
 
 

@@ -126,8 +126,8 @@ class ConvNet(Model):
     def forward(self, K: Complex, xs: Sequence[Tensor | None] | None = None) -> Tensor:
         """Return one row per complex."""
         like = self.readout.last.weight
-        given = cochains(K, self.features_of(K, xs), self.max_dim, self.in_channels, like)
-        layers = [self.project(K, given)]
+        hs = cochains(K, self.features_of(K, xs), self.max_dim, self.in_channels, like)
+        layers = [self.project(K, hs)]
         for conv, norms in zip(self.convs, self.norms, strict=True):
             hs = layers[-1]
             if isinstance(conv, torch.nn.ModuleList):
