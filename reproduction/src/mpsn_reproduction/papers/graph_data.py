@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpsn.complexes import Complex, ComplexDataset
-from mpsn.complexes.internal import open_or_load
 from mpsn.datasets import (
     MoleculeTable,
     find_data,
@@ -74,7 +73,10 @@ class GraphData(NamedTuple):
     def load(cls, path: Path) -> Self:
         """Read what :meth:`save` wrote; one of several processes only opens it."""
         complexes: ComplexDataset[Any]
-        complexes = open_or_load(path) if world_size() > 1 else ComplexDataset.load(path)
+        try:
+            complexes = ComplexDataset.open(path) if world_size() > 1 else ComplexDataset.load(path)
+        except FileError:  # one that is compressed cannot stay where it is
+            complexes = ComplexDataset.load(path)
         y = complexes.y
         if y is None or y.dim() != 2 or y.shape[1] < 2 or len(y) != len(complexes):
             raise FileError(f"Expected targets and a split in {path}, got others; pack it again.")
