@@ -32,6 +32,10 @@ def _on_cells(
     return swl(lifted, **options)
 
 
+def _twice_marked(graphs: Sequence[object], max_dim: int | None) -> Refinement:
+    return individualized(clique_complexes(bare(graphs), max_dim), 2, branch="all")
+
+
 def _to_depth(depth: int, graphs: Sequence[object], *_: object) -> Refinement:
     return individualized(clique_complexes(bare(graphs), 1), depth)
 
@@ -52,8 +56,8 @@ TESTS: dict[str, Callable[[Sequence[object], int | None, int], Refinement]] = {
     "marked-swl": partial(_on_cells, marks=1),
     "marked-rings": partial(_on_cells, lift="rings", marks=1),
     "marked-cliques+rings": partial(_on_cells, lift="cliques+rings", marks=1),
-    "twice-marked-wl": lambda graphs, *_: _on_cells(graphs, 1, 3, marks=2),
-    "twice-marked-swl": partial(_on_cells, marks=2),
+    "twice-marked-wl": lambda graphs, *_: _twice_marked(graphs, 1),
+    "twice-marked-swl": lambda graphs, max_dim, _: _twice_marked(graphs, max_dim),
     **{f"depth-{depth}": partial(_to_depth, depth) for depth in (1, 2, 3, 4)},
 }
 
@@ -67,8 +71,8 @@ class Verdict:
     Attributes:
         test: Name of the test.
         distinguished: Whether the test distinguishes them; None if it was too large to run.
-        round: The first round in which their histograms differ, 0 before any refinement; of tests
-            by depth, the first depth.
+        round: The first round in which their histograms differ, 0 before any refinement; of "depth"
+            and "twice-marked" tests the first depth, the number of marked vertices.
         dim: The lowest dimension in which they differ in that round; None for tests on tuples, with
             marks or by depth.
         note: Why the test was not run.
@@ -93,7 +97,7 @@ class Verdict:
         """Return a line such as ``swl: distinguished in round 0, dimension 2``."""
         line = f"{self.test}: {self.outcome}"
         if self.round is not None:
-            how = "at depth" if self.test.startswith("depth-") else "in round"
+            how = "at depth" if self.test.startswith(("depth", "twice")) else "in round"
             line += f" {how} {self.round}"
         if self.dim is not None:
             line += f", dimension {self.dim}"
@@ -176,10 +180,10 @@ def compare(
             2-FWL = 3-WL); "swl" (boundary and upper adjacencies) and "swl-all" (all four) on clique
             complexes; "rings", "cliques+rings" and "cubes", which are SWL on complexes with rings
             as 2-cells, or squares, cubes, ...; marked refinement, "marked-wl" on the graph alone,
-            "marked-swl", "marked-rings" and "marked-cliques+rings", with two marks
+            "marked-swl", "marked-rings" and "marked-cliques+rings", with up to two marks
             "twice-marked-wl" and "twice-marked-swl"; and "depth-1" to "depth-4", individualization
-            and refinement of the graph alone (:func:`individualized`), where the round of a verdict
-            is the depth that it took. Defaults to "wl", "2-wl", "3-wl", "2-fwl" and "swl".
+            and refinement of the graph alone (:func:`individualized`). Defaults to "wl", "2-wl",
+            "3-wl", "2-fwl" and "swl".
         max_dim: Largest dimension of cliques and cubes. Defaults to that of the largest.
         max_ring: Largest number of vertices of a ring. Defaults to 6.
 

@@ -301,15 +301,20 @@ def rehash(table: Table, used: int) -> None:
 
 
 @compiled
-def largest_class(partition: Integers, vertices: int) -> int:
-    """Return where the largest class of several vertices starts, the first of these, or -1."""
+def choices(partition: Integers, vertices: int, every: bool) -> tuple[int, int]:
+    """Return where the vertices to mark next start in the order, and their number.
+
+    They are the largest class, the first of these, or all; none if no two vertices are alike.
+    """
     size = partition[SIZE]
-    out, most, s = -1, 1, 0
+    out, most, s = 0, 1, 0
     while s < vertices:
         if size[s] > most:
             out, most = s, size[s]
         s += size[s]
-    return out
+    if most == 1:
+        return 0, 0
+    return (0, vertices) if every else (out, most)
 
 
 @compiled
@@ -318,32 +323,32 @@ def branch(
     graph: int,
     partition: Integers,
     vertices: int,
+    every: bool,
     work: Integers,
     table: Table,
     used: int,
     shift: int,
     children: Array,
 ) -> tuple[int, int, int, int]:
-    """Single out each vertex of the largest class in turn, and number the refined partitions.
+    """Mark each of the vertices to mark next, and write codes of what this makes.
+
+    A code says which partition it is, and what color the vertex had.
 
     Returns:
         How many partitions the table has, the numbers of refinements done and of another depth, and
         a graph that turned out to be isomorphic to this one, or -1.
     """
-    s = largest_class(partition, vertices)
+    s, _ = choices(partition, vertices, every)
     child = np.empty_like(partition)
     wider = 0
-    for i in range(partition[SIZE, s]):
+    for i in range(len(children)):
         child[:] = partition
-        classes = single_out(graphs, graph, partition[ORDER, s + i], child, work)
+        v = partition[ORDER, s + i]
+        classes = single_out(graphs, graph, v, child, work)
         number = number_of(graphs, graph, child, work, table, used, shift)
         used = max(used, number + 1)
-        children[i] = number
-        if classes == graphs.n:
-            if table.owners[number] != graph:
-                return used, i + 1, wider, table.owners[number]
-        else:
-            target = largest_class(child, vertices)
-            if target >= 0:
-                wider += child[SIZE, target]
+        children[i] = number * graphs.n + partition[START, v]
+        if classes == graphs.n and table.owners[number] != graph:
+            return used, i + 1, wider, table.owners[number]
+        wider += choices(child, vertices, every)[1]
     return used, len(children), wider, -1
