@@ -89,7 +89,7 @@ CATALOG = {
 
         Models are sin, hierarchical (sin with pooling, on PROTEINS) and gin; dcnn, dgcnn, gsn, ign,
         ngn and ppgn; swl-kernel, wl-kernel, walk-kernel, graphlet-kernel and propagation-kernel.
-        Trains on ten folds, SIN and GIN in one pass on a GPU, and prints two accuracies: under the
+        Trains on ten folds, SIN and GIN side by side on a GPU, and prints two accuracies: under the
         paper's protocol, which selects the epoch on the test folds, and under an honest one. SIN
         and GIN have three seeds or --seeds, other models one. Data sets that are not at hand
         are left out and reported. See also `mpsn reproduce fair`.
@@ -178,7 +178,7 @@ CATALOG = {
     "zinc": Entry(
         """Predict the penalized logP of molecules on ZINC: CIN on rings, and GIN with bonds.
 
-        Trains all seeds of a network in one pass on a GPU, and prints the mean absolute error in
+        Trains all seeds of a network side by side on a GPU, and prints the mean absolute error in
         validation and testing beside published ones. Reads DIR/zinc/zinc12k.csv, for which it needs
         RDKit, or DIR/zinc/zinc12k.npz, packed by mpsn_reproduction.pack.
 

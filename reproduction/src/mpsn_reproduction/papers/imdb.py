@@ -85,7 +85,7 @@ class IMDBConfig:
 
 
 def jobs(row: str, config: IMDBConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return one job per data set, with all seeds and folds in one pass.
+    """Return one job per data set, with all seeds and folds side by side.
 
     Networks of several layers on triangles have one for each seed, as they need the most memory.
     """

@@ -153,7 +153,7 @@ def select(
 
 
 def jobs(row: str, config: TUConfig, seeds: tuple[int, ...]) -> list[Job]:
-    """Return the jobs of a row: networks of all folds in one pass, kernels one per fold.
+    """Return the jobs of a row: networks of all folds side by side, kernels one per fold.
 
     SIN has one job per seed, as memory grows with the number of networks; GIN has one for all
     seeds. Other networks are trained alone, so it is one job per fold. Only SIN, GIN and the
