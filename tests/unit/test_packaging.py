@@ -64,16 +64,6 @@ def test_imports_of_the_reproduction_are_declared_with_lower_bounds():
     assert needed(ROOT / "reproduction/src") <= {name.partition(">=")[0] for name in users}
 
 
-def test_the_reproduction_uses_public_modules_only():
-    """Import-linter knows no pattern for modules whose names begin with an underscore."""
-    for path in (ROOT / "reproduction/src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom):
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-                private = [n for n in names if "._" in n or ".internal." in n]
-                assert not [n for n in private if n.startswith("mpsn.")], path
-
-
 def test_the_library_does_without_its_reproduction():
     """Help of commands, and one line where a command is brought by the other package."""
     code = """if True:
