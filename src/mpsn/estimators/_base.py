@@ -66,8 +66,8 @@ class Simplicial(Lifted):
     readout: Literal["sum", "mean"] = "sum"
     members: int = 2
 
-    learned: ClassVar[type[Learned]] = LearnedOfGraphs
-    samples: ClassVar[str] = "graphs"
+    _learned: ClassVar[type[Learned]] = LearnedOfGraphs
+    _samples: ClassVar[str] = "graphs"
 
     @abstractmethod
     def _learn(self, y: NDArray[Any], tasks: Sequence[object]) -> Targets:

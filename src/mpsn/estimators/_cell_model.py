@@ -77,10 +77,10 @@ class CellModel(Lifted):
     max_cells: int = 1 << 20
     patience: int = 50
 
-    learned: ClassVar[type[Learned]] = LearnedOfCells
-    counted: ClassVar[tuple[str, ...]] = ("members", "max_dim", "layers", "hidden", "max_cells")
-    samples: ClassVar[str] = "known cells"
-    least_batch: ClassVar[int | None] = None
+    _learned: ClassVar[type[Learned]] = LearnedOfCells
+    _counted: ClassVar[tuple[str, ...]] = ("members", "max_dim", "layers", "hidden", "max_cells")
+    _samples: ClassVar[str] = "known cells"
+    _least_batch: ClassVar[int | None] = None
 
     @abstractmethod
     def _learn(self, y: NDArray[Any]) -> Targets:

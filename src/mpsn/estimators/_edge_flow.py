@@ -47,7 +47,7 @@ class EdgeFlowClassifier(ClassifierMixin, Trained):
     learning_rate: float = 0.001
     patience: int = 15
 
-    samples: ClassVar[str] = "signals"
+    _samples: ClassVar[str] = "signals"
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, split: Any = None) -> Self:
         """Train on signals.
@@ -107,7 +107,7 @@ class EdgeFlowClassifier(ClassifierMixin, Trained):
         return "MPSN Tanh", ", whatever the orientation of edges"
 
     @property
-    def lives_on(self) -> AnyComplex:
+    def _lives_on(self) -> AnyComplex:
         """The complex that the model is for."""
         return self.complex.bare()
 

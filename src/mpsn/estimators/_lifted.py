@@ -35,10 +35,10 @@ class Lifted(Trained):
     features: Wanted = "auto"
     dropout: float = 0.0
 
-    counted: ClassVar[tuple[str, ...]] = ("members", "max_dim")
+    _counted: ClassVar[tuple[str, ...]] = ("members", "max_dim")
 
     @property
-    def depth(self) -> int:
+    def _depth(self) -> int:
         """Largest dimension of the cells that have weights in the default network."""
         return self.max_dim
 

@@ -40,13 +40,13 @@ def save_estimator(model: Any, path: str | os.PathLike[str]) -> None:
     settings.pop("complex", None)
     if not isinstance(model.random_state, (int, np.integer)):
         settings["random_state"] = None
-    learned = {one.name: getattr(model, f"{one.name}_") for one in fields(model.learned)}
-    state = {"settings": settings, **asdict(model.learned(**learned))}
+    learned = {one.name: getattr(model, f"{one.name}_") for one in fields(model._learned)}
+    state = {"settings": settings, **asdict(model._learned(**learned))}
     state["histories"] = without_nan(state["histories"])
     if model.network is not None:
         state["network"] = _named(model.model_.members[0])
     tensors: dict[str, Tensor] = dict(model.model_.state_dict())
-    if (K := model.lives_on) is not None:
+    if (K := model._lives_on) is not None:
         state["complex"] = {"kind": type(K).__name__, "labels": encode_labels(K.vertex_labels)}
         tensors |= {f"{COMPLEX}{name}": part for name, part in to_parts(K).items()}
     write_model(path, ModelFile(type(model).__name__, state, tensors))
@@ -99,7 +99,7 @@ def restored(kind: type[E], state: dict[str, Any], tensors: dict[str, Tensor]) -
     if K is not None and "complex" not in plain:
         out.complex_ = K
     state["histories"] = with_nan(state.get("histories"))
-    learned = from_plain(kind.learned, state, "its state")
+    learned = from_plain(kind._learned, state, "its state")
     for one in fields(learned):
         setattr(out, f"{one.name}_", getattr(learned, one.name))
     out._check()
@@ -110,7 +110,7 @@ def restored(kind: type[E], state: dict[str, Any], tensors: dict[str, Tensor]) -
     weights = {name: part for name, part in tensors.items() if not name.startswith(COMPLEX)}
     networks = {name: part for name, part in weights.items() if name.startswith("members.")}
     if network is None:
-        _check_sizes(networks, len(out.histories_) * out.layers * (out.depth + 1), out.hidden)
+        _check_sizes(networks, len(out.histories_) * out.layers * (out._depth + 1), out.hidden)
     else:
         out.network = _network(network, networks)
     out._adopt()

@@ -83,10 +83,10 @@ class SimplexPredictor(ClassifierMixin, Trained):
     batch_size: int = 4096
     patience: int = 20
 
-    learned: ClassVar[type[Learned]] = LearnedOfSimplices
-    counted: ClassVar[tuple[str, ...]] = ("members", "dim", "hidden", "layers")
-    samples: ClassVar[str] = "candidates"
-    least_batch: ClassVar[int | None] = None
+    _learned: ClassVar[type[Learned]] = LearnedOfSimplices
+    _counted: ClassVar[tuple[str, ...]] = ("members", "dim", "hidden", "layers")
+    _samples: ClassVar[str] = "candidates"
+    _least_batch: ClassVar[int | None] = None
 
     def fit(self, K: SimplicialComplex, y: None = None) -> Self:
         """Train on the simplices of a complex, and on others that it does not have.
@@ -148,7 +148,7 @@ class SimplexPredictor(ClassifierMixin, Trained):
         return host.skeleton(self.dim)
 
     @property
-    def depth(self) -> int:
+    def _depth(self) -> int:
         """Largest dimension of the cells that have weights in the default network."""
         return self.dim
 
@@ -224,7 +224,7 @@ class SimplexPredictor(ClassifierMixin, Trained):
         return {} if self.auc_ is None else {"AUC on them": f"{self.auc_:.3f}"}
 
     @property
-    def lives_on(self) -> SimplicialComplex:
+    def _lives_on(self) -> SimplicialComplex:
         """The complex that the model is for."""
         return self.complex_  # type: ignore[no-any-return]
 

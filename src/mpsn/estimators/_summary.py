@@ -26,9 +26,9 @@ def _networks(model: Any) -> dict[str, str]:
         shape = f" {model.layers} layers of width {model.hidden}{more},"
     averaged = ", averaged" * (len(runs) > 1)
     kept = ", ".join(str(run.best + 1) for run in runs)
-    best = f"best on {model.n_validation_} other {model.samples} held out each time"
+    best = f"best on {model.n_validation_} other {model._samples} held out each time"
     if not model.n_validation_:
-        why = f"too few {model.samples}" if model.validation else "validation=0"
+        why = f"too few {model._samples}" if model.validation else "validation=0"
         best = f"the last; none held out: {why}"
     return {
         "networks": f"{len(runs)} {kind}{averaged};{shape} {size:,} parameters",
@@ -46,5 +46,5 @@ def _scores(model: Any) -> list[str]:
     ]
     first = "the first targets" if len(model.task_scores_) > SHOWN else "each target"
     rows += [f"  {what} of {first}", *each] if each else []
-    head = f"  {what} on {model.samples} held out, and used {model._use_of_held()}"
+    head = f"  {what} on {model._samples} held out, and used {model._use_of_held()}"
     return [head, *rows] if rows else []

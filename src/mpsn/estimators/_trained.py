@@ -107,10 +107,10 @@ class Trained(Fitted):
     random_state: int | np.random.RandomState | None = 0
     verbose: bool = False
 
-    learned: ClassVar[type[Learned]] = Learned
-    counted: ClassVar[tuple[str, ...]] = ("members",)  # settings that are integers from 1 on
-    samples: ClassVar[str]  # what has a target
-    least_batch: ClassVar[int | None] = 16  # down to which short epochs make steps smaller
+    _learned: ClassVar[type[Learned]] = Learned
+    _counted: ClassVar[tuple[str, ...]] = ("members",)  # settings that are integers from 1 on
+    _samples: ClassVar[str]  # what has a target
+    _least_batch: ClassVar[int | None] = 16  # down to which short epochs make steps smaller
 
     # Networks --------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class Trained(Fitted):
     def _check(self) -> TrainerSettings:
         """Check the settings; return how to train."""
         pick_device(self.device)
-        for name in self.counted:
+        for name in self._counted:
             value, least = getattr(self, name), int(name != "max_dim")
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise MPSNError(f"Expected {name} as an integer >= {least}, got {value!r:.60}.")
@@ -184,9 +184,9 @@ class Trained(Fitted):
     def _plan(self, n: int, seed: int) -> TrainerSettings:
         """Return how to train on so many samples."""
         how, targets = self._check(), self.targets_
-        if self.trainer is None and self.least_batch is not None:
+        if self.trainer is None and self._least_batch is not None:
             used = n - int(n * self._fraction(n))
-            size = min(self.batch_size, max(self.least_batch, used // MIN_STEPS))
+            size = min(self.batch_size, max(self._least_batch, used // MIN_STEPS))
             how = replace(how, batch_size=size)
         loss = how.loss
         if isinstance(loss, str) and loss not in targets.losses:
@@ -274,12 +274,12 @@ class Trained(Fitted):
         return summary(self)
 
     @property
-    def lives_on(self) -> Any:
+    def _lives_on(self) -> Any:
         """The complex that the model is for; None if it is for any."""
         return None
 
     @property
-    def depth(self) -> int:
+    def _depth(self) -> int:
         """Largest dimension of the cells that have weights in the default network."""
         return 0
 

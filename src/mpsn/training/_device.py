@@ -1,10 +1,11 @@
-"""Where to compute, and what random numbers to draw there."""
+"""Where to compute, in how many threads, and what random numbers to draw there."""
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -14,7 +15,8 @@ from mpsn.errors import MPSNError
 from mpsn.training._launch import find_place
 from mpsn.training._processes import world_size
 
-_SEEDING = threading.RLock()
+T = TypeVar("T")
+_SEEDING, _THREADS = threading.RLock(), threading.Lock()
 _PRODUCTS, _BEFORE = threading.Lock(), list[str]()  # what was set, once for each block
 Precision = Literal["float32", "tf32", "bf16"]
 
@@ -138,3 +140,27 @@ def one_thread(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+def serial_worker() -> ThreadPoolExecutor:
+    """Return an executor of one thread, in which torch uses no others.
+
+    Small steps are faster so, and results do not depend on how many threads there are.
+    """
+    pool = ThreadPoolExecutor(1)
+    with _THREADS:
+        before = torch.get_num_threads()
+        pool.submit(_one_thread).result()
+        torch.set_num_threads(before)  # for threads yet to come
+    return pool
+
+
+def serially(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Return what a function returns in a thread in which torch uses no others."""
+    with serial_worker() as pool:
+        return pool.submit(function, *arguments, **options).result()
+
+
+def _one_thread() -> None:
+    torch.get_num_threads()  # else a later call sets the number of all threads again
+    torch.set_num_threads(1)

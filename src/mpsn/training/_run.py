@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -27,12 +27,11 @@ from mpsn.training._processes import (
     rank,
     world_size,
 )
-from mpsn.training._samples import Samples, Wholes, parts_of
+from mpsn.training._samples import Samples, Shapes, Wholes, parts_of
 from mpsn.training._schedules import factor
 from mpsn.training._settings import TrainerSettings
 from mpsn.training._splits import Split
 
-SHAPES = 4  # different shapes of batches to capture; fewer waste padding, more take time
 OBSERVED = 16  # batches by which norms of averaged weights see their statistics
 
 Batch = tuple[Tensor, tuple[int, ...] | None]  # positions, and the shape that they are padded to
@@ -129,9 +128,9 @@ class Run:
         self.seen: list[tuple[Tensor, Tensor]] = []
         train = self.parts["train"]
         self.size = min(settings.batch_size, max(1, len(train)))
-        self._shapes: dict[int, list[tuple[int, ...]]] = {}
+        self._shapes: Shapes | None = None
         if self.capturing:
-            self._plan()
+            self._shapes = Shapes(cast("Wholes", self.samples), self._all_steps())
             self._step = captured(self._take, self.device)
             self._predict = captured(self._outputs, self.device)
             self._observe = captured(self._outputs, self.device)
@@ -143,37 +142,20 @@ class Run:
 
     def _batches(self, index: Sequence[Tensor]) -> list[Batch]:
         """Return positions of steps with the shapes that they are padded to, if any."""
-        if not self.capturing:
+        if self._shapes is None:
             return [(part, None) for part in index]
-        data: Any = self.samples.data  # type: ignore[attr-defined]
-        return [
-            (part.to(self.device, non_blocking=True), self._shape(data, part)) for part in index
-        ]
+        return [(part.to(self.device, non_blocking=True), self._shapes(part)) for part in index]
 
-    def _plan(self) -> None:
-        """Choose a few shapes that the batches of all epochs fit into."""
-        state, train = self.generator.get_state(), self.parts["train"]
+    def _all_steps(self) -> list[Tensor]:
+        """Return the steps of all epochs; the order of those to come stays."""
+        state = self.generator.get_state()
         steps = [
             part
             for _ in range(self.settings.epochs)
-            for part in self.samples.steps(train, self.size, self.generator)
+            for part in self.samples.steps(self.parts["train"], self.size, self.generator)
         ]
         self.generator.set_state(state)
-        data: Any = self.samples.data  # type: ignore[attr-defined]
-        for length in {len(part) for part in steps}:
-            batches = torch.stack([part for part in steps if len(part) == length])
-            order = self.samples.sizes[batches].sum(1).argsort()
-            groups = batches[order].tensor_split(min(SHAPES, len(batches)))
-            self._shapes[length] = [data.padded_shape(group) for group in groups]
-
-    def _shape(self, data: Any, index: Tensor) -> tuple[int, ...]:
-        """Return the first shape that holds a batch."""
-        shapes, need = self._shapes.setdefault(len(index), []), data.padded_shape(index)
-        for shape in shapes:
-            if all(small <= large for small, large in zip(need, shape, strict=True)):
-                return shape
-        shapes.append(need)
-        return need  # type: ignore[no-any-return]
+        return steps
 
     def begin(self) -> Iterator[Batch]:
         """Begin an epoch; return its steps."""

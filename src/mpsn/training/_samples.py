@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,6 +15,7 @@ from mpsn.training._device import computing, exact
 from mpsn.training._settings import TrainerSettings
 
 LEAST_STEPS = 10  # in an epoch over the cells of several complexes
+SHAPES = 4  # different shapes of batches to capture; fewer waste padding, more take time
 HELD = 4  # times the batch size, of samples to evaluate at a time
 
 
@@ -74,6 +76,33 @@ class Wholes:
     def steps(self, index: Tensor, size: int, generator: torch.Generator) -> Sequence[Tensor]:
         """Divide samples into the steps of an epoch, in random order."""
         return torch.split(index[torch.randperm(len(index), generator=generator)], size)
+
+
+class Shapes:
+    """The shapes that batches are padded to: a few for each number of complexes.
+
+    Args:
+        samples: The complexes.
+        steps: The steps of all epochs.
+    """
+
+    def __init__(self, samples: Wholes, steps: Sequence[Tensor]) -> None:
+        self._data: ComplexDataset[Any] = samples.data
+        self._shapes: dict[int, list[tuple[int, ...]]] = {}
+        for length in {len(part) for part in steps}:
+            batches = torch.stack([part for part in steps if len(part) == length])
+            order = samples.sizes[batches].sum(1).argsort()
+            groups = batches[order].tensor_split(min(SHAPES, len(batches)))
+            self._shapes[length] = [self._data.padded_shape(group) for group in groups]
+
+    def __call__(self, index: Tensor) -> tuple[int, ...]:
+        """Return the first shape that holds a batch."""
+        shapes, need = self._shapes.setdefault(len(index), []), self._data.padded_shape(index)
+        for shape in shapes:
+            if all(small <= large for small, large in zip(need, shape, strict=True)):
+                return shape
+        shapes.append(need)
+        return need
 
 
 class Cells:
@@ -165,3 +194,26 @@ def samples_of(data: Any, cells: int | None, device: torch.device) -> Samples:
     if not hasattr(data, "batch"):
         data = ComplexDataset(list(data))
     return Wholes(data, device)
+
+
+def as_targets(y: Any) -> Tensor:
+    """Return targets as a tensor: numbers in single precision, classes as int64."""
+    if y is None:
+        raise MPSNError("Expected targets, got none; pass y, or data that has labels y.")
+    try:
+        rows = y.detach().cpu() if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
+    except (TypeError, ValueError) as error:
+        raise MPSNError(
+            f"Expected targets y as numbers or numbers of classes, got {error!s:.200}; encode "
+            f"words with numpy.unique(y, return_inverse=True)."
+        ) from error
+    return rows.float() if rows.is_floating_point() else rows.to(torch.int64)
+
+
+def contents(data: Any) -> list[Tensor]:
+    """Return what differs when complexes do, if they are in memory."""
+    if isinstance(data, ComplexDataset) and data.path is None:
+        data = data.union
+    if isinstance(data, Complex):
+        return list(to_parts(data.to("cpu")).values())
+    return list(data.fingerprint()) if hasattr(data, "fingerprint") else []

@@ -9,12 +9,11 @@ from mpsn.training._checkpoint import (
     without_nan,
     write_model,
 )
-from mpsn.training._device import Precision, check_precision
+from mpsn.training._device import Precision, check_precision, serially
 from mpsn.training._losses import known
 from mpsn.training._resume import forget
 from mpsn.training._samples import Cells, outputs_of, samples_of
 from mpsn.training._splits import splits_of
-from mpsn.training._threads import serially
 
 __all__ = [
     "Cells",

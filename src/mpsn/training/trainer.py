@@ -10,13 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from mpsn.complexes import Complex, ComplexDataset
-from mpsn.complexes.internal import to_parts
 from mpsn.errors import FileError, MPSNError, TrainingInterrupted
 from mpsn.training._checkpoint import (
     ModelFile,
@@ -27,16 +24,22 @@ from mpsn.training._checkpoint import (
     write_model,
 )
 from mpsn.training._config import from_plain
-from mpsn.training._device import pick_device, seeded
+from mpsn.training._device import pick_device, seeded, serial_worker
 from mpsn.training._launch import LostProcess, joined
 from mpsn.training._losses import METRICS, loss_of
 from mpsn.training._processes import check_same, rank, world_size
 from mpsn.training._resume import Checkpoints, key_of
 from mpsn.training._run import History, Interrupted, Run, train
-from mpsn.training._samples import Samples, Wholes, outputs_of, samples_of
+from mpsn.training._samples import (
+    Samples,
+    Wholes,
+    as_targets,
+    contents,
+    outputs_of,
+    samples_of,
+)
 from mpsn.training._settings import TrainerSettings
 from mpsn.training._splits import Split, splits_of
-from mpsn.training._threads import serial_worker
 
 Network = torch.nn.Module | Callable[[int], torch.nn.Module]
 KIND = "Trainer"
@@ -370,26 +373,3 @@ class Trainer:
                     if value != TrainerSettings.__dataclass_fields__[name].default
                     and name not in ("callbacks", "progress")]  # fmt: skip
         return f"Trainer({', '.join([f'{len(self._given)} networks', *settings])})"
-
-
-def as_targets(y: Any) -> Tensor:
-    """Return targets as a tensor: numbers in single precision, classes as int64."""
-    if y is None:
-        raise MPSNError("Expected targets, got none; pass y, or data that has labels y.")
-    try:
-        rows = y.detach().cpu() if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
-    except (TypeError, ValueError) as error:
-        raise MPSNError(
-            f"Expected targets y as numbers or numbers of classes, got {error!s:.200}; encode "
-            f"words with numpy.unique(y, return_inverse=True)."
-        ) from error
-    return rows.float() if rows.is_floating_point() else rows.to(torch.int64)
-
-
-def contents(data: Any) -> list[Tensor]:
-    """Return what differs when complexes do, if they are in memory."""
-    if isinstance(data, ComplexDataset) and data.path is None:
-        data = data.union
-    if isinstance(data, Complex):
-        return list(to_parts(data.to("cpu")).values())
-    return list(data.fingerprint()) if hasattr(data, "fingerprint") else []
