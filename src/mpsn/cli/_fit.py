@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from mpsn.cli._inputs import read_one, refuse_bounds
 from mpsn.cli._labels import (
-    check_class_weight,
+    class_weights,
     cross_validate,
     describe_task,
     find_task,
@@ -22,6 +22,16 @@ from mpsn.cli._labels import (
 from mpsn.cli._options import Attributes, Data, Device, Smiles, Unsafe
 from mpsn.cli.output import AsJson, print_lines, refuse, split
 from mpsn.errors import FileError, GraphError, visible
+
+if TYPE_CHECKING:
+    from mpsn.estimators import (
+        CellClassifier,
+        CellRegressor,
+        SimplicialClassifier,
+        SimplicialRegressor,
+    )
+
+    Estimator = SimplicialClassifier | SimplicialRegressor | CellClassifier | CellRegressor
 
 
 def fit(
@@ -172,6 +182,7 @@ def fit(
         refuse("--kernel", "only networks are trained in epochs", **training)
     from mpsn._files.io import check_writable
     from mpsn.datasets import read_collection
+    from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
     from mpsn.training import agree, rank
 
     agree(lambda: check_writable(out, what="a model"))
@@ -183,7 +194,8 @@ def fit(
     regress = find_task(y, collection.targets, regress)
     usual, longest = ("cliques", 6) if collection.table is None else ("rings", 8)
     settings |= {"kernel": kernel, **_lift(lift or usual, max_ring, longest)}
-    model = _model("Simplicial", regress, class_weight, settings)
+    settings |= class_weights(class_weight, regress)
+    model = (SimplicialRegressor if regress else SimplicialClassifier)(**settings)
     folds = cross_validate(model, graphs, y, cv) if cv else {}
     model.set_params(verbose=sys.stderr.isatty())
     model.fit(graphs, y, tasks=collection.targets, resume=out)
@@ -224,18 +236,8 @@ def _lift(lift: str, max_ring: int | None, longest: int) -> dict[str, Any]:
     return {"lift": lift, "max_ring": longest if max_ring is None else max_ring}
 
 
-def _model(kind: str, regress: bool, class_weight: str | None, settings: dict[str, Any]) -> Any:
-    """Return an estimator of a kind, ``"Simplicial"`` or ``"Cell"``."""
-    from mpsn import estimators
-
-    check_class_weight(class_weight, regress)
-    if regress:
-        return getattr(estimators, f"{kind}Regressor")(**settings)
-    return getattr(estimators, f"{kind}Classifier")(class_weight=class_weight, **settings)
-
-
 def _finish(
-    model: Any, out: Path, kind: str, task: str, values: dict[str, Any], as_json: bool
+    model: "Estimator", out: Path, kind: str, task: str, values: dict[str, Any], as_json: bool
 ) -> None:
     """Save a model, and print what it is and how good."""
     from mpsn.training.internal import forget
@@ -272,6 +274,7 @@ def _fit_cells(
     """Train a model of the cells of one complex, some of which a CSV labels, and save it."""
     from mpsn._files.io import check_writable
     from mpsn.datasets import read_cell_labels
+    from mpsn.estimators import CellClassifier, CellRegressor
 
     data, attributes, cell_labels = files
     check_writable(out, what="a model")
@@ -282,7 +285,8 @@ def _fit_cells(
     targets = _named(K, labels, cell_labels)
     regress = find_task([value for value in labels.values() if value is not None], (), regress)
     settings |= {"dim": dim, "max_dim": max_dim, "verbose": sys.stderr.isatty()}
-    model = _model("Cell", regress, class_weight, settings)
+    settings |= class_weights(class_weight, regress)
+    model = (CellRegressor if regress else CellClassifier)(**settings)
     model.fit(K, targets, resume=out)
     values = {"dim": dim, "cells": model.counts_[dim], "known": model.n_known_}
     kind = "regression" if regress else "classification"

@@ -68,10 +68,11 @@ def find_task(y: list[Any], targets: tuple[str, ...], regress: bool | None) -> b
     return regress
 
 
-def check_class_weight(weight: str | None, regress: bool) -> None:
-    """Refuse weights other than balanced ones, and those of numbers."""
+def class_weights(weight: str | None, regress: bool) -> dict[str, str | None]:
+    """Return the setting of a classifier; refuse unbalanced weights, and those of numbers."""
     if weight is not None and (regress or weight != "balanced"):
         raise GraphError(f"Expected --class-weight balanced, for classes, got {weight!r:.40}.")
+    return {} if regress else {"class_weight": weight}
 
 
 def describe_task(kind: str, y: list[Any], targets: tuple[str, ...]) -> str:

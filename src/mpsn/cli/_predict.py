@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +16,17 @@ from mpsn.cli._inputs import read_one
 from mpsn.cli._options import Attributes, Data, Device, Smiles, Unsafe
 from mpsn.cli.output import AsJson, csv_cell, refuse
 from mpsn.errors import GraphError, visible
+
+if TYPE_CHECKING:
+    from mpsn.estimators import (
+        CellClassifier,
+        CellRegressor,
+        SimplicialClassifier,
+        SimplicialRegressor,
+    )
+
+    GraphModel = SimplicialClassifier | SimplicialRegressor
+    CellModel = CellClassifier | CellRegressor
 
 CHUNK = 1000  # graphs predicted at a time
 
@@ -87,7 +98,7 @@ def predict(
             status.update(f"predicting: {done} graphs")
 
 
-def _columns(estimator: Any) -> list[str]:
+def _columns(estimator: "GraphModel") -> list[str]:
     """Return the names of the columns to write: predictions, then probabilities."""
     targets = () if estimator.targets_.flat else estimator.targets_.names
     names = [f"prediction of {name}" for name in targets] or ["prediction"]
@@ -95,7 +106,7 @@ def _columns(estimator: Any) -> list[str]:
     return names + [f"probability of {kind}" for kind in kinds]
 
 
-def _predictions(estimator: Any, graphs: list[Any]) -> list[list[Any]]:
+def _predictions(estimator: "GraphModel", graphs: list[Any]) -> list[list[Any]]:
     """Return the cells to write for each graph; empty ones where there is none."""
     present, flat = [graph for graph in graphs if graph is not None], estimator.targets_.flat
     if hasattr(estimator, "predict_proba"):
@@ -112,7 +123,7 @@ def _predictions(estimator: Any, graphs: list[Any]) -> list[list[Any]]:
 
 
 def _predict_cells(
-    model: Any, data: list[Path], attributes: list[Path], out: Path | None, as_json: bool
+    model: "CellModel", data: list[Path], attributes: list[Path], out: Path | None, as_json: bool
 ) -> None:
     """Write the predictions for all cells of a complex, each with its vertices."""
     K = read_one(data, attributes, model.max_dim)
