@@ -127,8 +127,14 @@ def write_docs(runs: Path, folder: Path) -> list[str]:
     parts = sections(runs)
     texts = ["# Our results and the paper's\n", ABOUT]
     for section in parts:
-        figures = _figures(section) if _is_main(section) else []
-        texts.append(_markdown(section, _words(section), figures))
+        table = _table(section)
+        if section.name == section.experiment.name:
+            words = resources.files("mpsn_reproduction.papers") / f"{section.name}.md"
+            text, figures = words.read_text(encoding="utf-8"), _figures(section)
+        else:  # below the main one, whose notes and figures stand for it, too
+            text, figures = f"### {table.title}\n", []
+            table = replace(table, notes=[])
+        texts.append(_markdown(section, table, text, figures))
         for figure in figures:
             path = folder / figure.path
             with atomic_write(path, "wb", what="a figure", parents=True) as file:
@@ -144,8 +150,8 @@ def _html(parts: list[Section]) -> str:
 
     texts, figures = ["# Results\n", MARKS], []
     for section in parts:
-        own = _figures(section)
-        texts.append(_markdown(section, f"## {_table(section).title}\n", own))
+        own, table = _figures(section), _table(section)
+        texts.append(_markdown(section, table, f"## {table.title}\n", own))
         figures += own
     page = MarkdownIt("commonmark", {"html": False}).enable("table").render("\n".join(texts))
     for figure in figures:
@@ -154,19 +160,8 @@ def _html(parts: list[Section]) -> str:
     return f"{HEAD}{page}"
 
 
-def _words(section: Section) -> str:
-    """Return the words before the table of a section in the docs."""
-    if not _is_main(section):
-        return f"### {_table(section).title}\n"
-    words = resources.files("mpsn_reproduction.papers") / f"{section.name}.md"
-    return words.read_text(encoding="utf-8")
-
-
-def _markdown(section: Section, words: str, figures: Sequence[Figure]) -> str:
-    """Return a section in Markdown; one in another precision has the notes of the main one."""
-    table = _table(section)
-    if section.precision != "float32":
-        table = replace(table, notes=[])
+def _markdown(section: Section, table: Table, words: str, figures: Sequence[Figure]) -> str:
+    """Return a section in Markdown: words, commands, where it was run, table and figures."""
     commands = "".join(f"    {command}\n" for command in _commands(section))
     about = f"{_runs(section.records)}. {'; '.join(_places(section.records))}."
     pictures = "".join(f"\n![{figure.caption}]({figure.path})\n" for figure in figures)
@@ -179,10 +174,6 @@ def _table(section: Section) -> Table:
     table = section.experiment.table(section.records)
     version = [section.precision] * (section.precision != "float32") + ["quick"] * section.quick
     return replace(table, title=f"{table.title} ({', '.join(version)})") if version else table
-
-
-def _is_main(section: Section) -> bool:
-    return section.name == section.experiment.name
 
 
 def _runs(records: Sequence[Record]) -> str:
