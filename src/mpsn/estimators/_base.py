@@ -112,8 +112,7 @@ class Simplicial(Lifted):
         split: Any,
         resume: str | os.PathLike[str] | None,
     ) -> Self:
-        self._check()
-        seed = self._seed()
+        seed, device = self._begin()
         check_many(graphs)
         graphs = graphs if isinstance(graphs, ComplexDataset) else list(graphs)
         targets = targets_of(graphs) if y is None else as_targets(y)
@@ -145,7 +144,7 @@ class Simplicial(Lifted):
         self.n_graphs_, self.counts_ = len(numbers), tuple(data.counts.sum(0).tolist())
         self.largest_ = tuple(data.counts.amax(0).tolist())
         if isinstance(data, ComplexDataset):
-            data = data.to(pick_device(self.device))
+            data = data.to(device)
         how, trainer = self._plan(len(numbers), seed), None
         if self.kernel:
             self.histories_, self.interrupted_ = (), False

@@ -36,7 +36,7 @@ from mpsn.estimators._settings import with_settings
 from mpsn.estimators._targets import Numbers, Targets
 from mpsn.estimators._trained import Learned
 from mpsn.nn.models import CellNet
-from mpsn.training import TrainerSettings, pick_device
+from mpsn.training import TrainerSettings
 from mpsn.training.internal import serially
 
 
@@ -118,8 +118,7 @@ class CellModel(Lifted):
             resume: A path beside which to keep checkpoints, ``path.resume0``, ...; the same fit
                 goes on from there if it was killed. Defaults to none.
         """
-        self._check()
-        seed = self._seed()
+        seed, device = self._begin()
         graphs, targets = self._items(K), [y] if is_one(K) else list(cast("Iterable[object]", y))
         notes = Notes()
         data, self.features_, self.signs_ = serially(self._prepare, graphs, notes)
@@ -130,7 +129,7 @@ class CellModel(Lifted):
         self.n_complexes_, self.counts_ = len(graphs), data.union.counts
         self.n_known_ = len(values)
         cells = torch.from_numpy(np.flatnonzero(inside))
-        samples = on_cells(self, data, cells, pick_device(self.device))
+        samples = on_cells(self, data, cells, device)
         if self.verbose and isinstance(samples, OnParts):
             tqdm.write(f"{self._sampling()}.", file=sys.stderr)
         numbers = self.targets_.encode(values)

@@ -59,8 +59,7 @@ class EdgeFlowClassifier(ClassifierMixin, Trained):
                 Defaults to a fraction ``validation``.
         """
         signals = self._signals(X, reset=True)
-        self._check()
-        seed = self._seed()
+        seed, _ = self._begin()
         self.targets_ = Classes.learn(y)
         self.classes_ = np.array(self.targets_.classes)
         numbers = self.targets_.encode(y)

@@ -24,7 +24,6 @@ from mpsn.estimators._settings import with_settings
 from mpsn.estimators._targets import Classes
 from mpsn.estimators._trained import Learned, Trained, held_of
 from mpsn.nn.models import SIN
-from mpsn.training import pick_device
 from mpsn.training.internal import serially
 
 FOLDS = 5  # parts of the simplices, each of which is predicted from all others
@@ -97,8 +96,7 @@ class SimplexPredictor(ClassifierMixin, Trained):
                 hypergraph: ``SimplicialComplex.from_xgi``.
             y: Ignored; there for scikit-learn.
         """
-        self._check()
-        seed, device = self._seed(), pick_device(self.device)
+        seed, device = self._begin()
         K = self._checked(K)
         generator = torch.Generator().manual_seed(seed)
         simplices = K.simplices(self.dim)

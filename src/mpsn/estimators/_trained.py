@@ -143,7 +143,6 @@ class Trained(Fitted):
 
     def _check(self) -> TrainerSettings:
         """Check the settings; return how to train."""
-        pick_device(self.device)
         for name in self._counted:
             value, least = getattr(self, name), int(name != "max_dim")
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
@@ -170,8 +169,10 @@ class Trained(Fitted):
             precision=self.precision,
         )
 
-    def _seed(self) -> int:
-        """Return a seed, the same in all processes."""
+    def _begin(self) -> tuple[int, torch.device]:
+        """Check the settings before a fit; return a seed, that of all processes, and the device."""
+        self._check()
+        device = pick_device(self.device)
         try:
             random = check_random_state(self.random_state)
         except ValueError as error:
@@ -179,7 +180,7 @@ class Trained(Fitted):
                 f"Expected random_state as an integer from 0 to 2**32 - 1, a RandomState or None, "
                 f"got {self.random_state!r:.40}."
             ) from error
-        return agree(lambda: int(random.randint(2**31 - 1)))
+        return agree(lambda: int(random.randint(2**31 - 1))), device
 
     def _plan(self, n: int, seed: int) -> TrainerSettings:
         """Return how to train on so many samples."""
