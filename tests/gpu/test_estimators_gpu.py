@@ -1,5 +1,7 @@
 """The estimators on a GPU: trained there, saved, and the same on the CPU."""
 
+from functools import partial
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,8 +14,11 @@ from mpsn.estimators import (
     EdgeFlowClassifier,
     SimplexPredictor,
     SimplicialClassifier,
+    SimplicialRegressor,
     load,
 )
+from mpsn.nn.models import CIN
+from mpsn.training import Trainer
 
 pytestmark = pytest.mark.gpu
 
@@ -32,6 +37,22 @@ def test_graphs(tmp_path):
     loaded = load(tmp_path / "model.mpsn")
     loaded.model_.cpu()
     np.testing.assert_allclose(loaded.predict_proba(GRAPHS), chances, rtol=1e-3, atol=1e-5)
+
+
+def test_networks_of_ones_own_are_captured_side_by_side():
+    """Steps that cannot be captured would warn, and warnings are errors."""
+    how = Trainer.settings(loss="mae", schedule="cosine", average=0.9, lr=0.01, epochs=30)
+    edges = np.array([graph.number_of_edges() for graph in GRAPHS], dtype=float)
+    model = SimplicialRegressor(
+        network=partial(CIN, hidden=8, layers=2, norm=True),
+        trainer=how,
+        lift="rings",
+        kernel=False,
+        device="cuda",
+    )
+    model.fit(GRAPHS, edges, split=(range(32), range(32, 40)))
+    assert len(model.model_.members) == 2
+    assert model.histories_[0].train[-1] < model.histories_[0].train[0]
 
 
 def test_flows():
