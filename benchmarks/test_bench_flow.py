@@ -6,7 +6,7 @@ from test_bench_complexes import gudhi_arrays
 from mpsn.datasets import synthetic_flows
 from mpsn.nn.models import EdgeFlowNet
 from mpsn.training import Trainer
-from mpsn_reproduction.papers.flow import Flows, Training
+from mpsn_reproduction.papers.flow import Flows, InParts, Training
 
 
 def test_an_epoch_of_mpsn_tanh(faster):
@@ -15,6 +15,6 @@ def test_an_epoch_of_mpsn_tanh(faster):
     scale = best(lambda: gudhi_arrays(edges, 2000, 2), 25) / 18e-3
     data = synthetic_flows(test=2)
     flows, train = Flows(data, data.complex.device), {"train": data.train.nonzero()[:, 0]}
-    trainer = Trainer(lambda seed: EdgeFlowNet(), **Training(epochs=1).settings(), device="cpu")
+    trainer = Trainer(InParts(EdgeFlowNet()), **Training(epochs=1).settings(), device="cpu")
     ours = lambda: trainer.fit(flows, data.y, train)  # noqa: E731
     faster(ours, {"the authors' code": 109 * scale}, 3, rounds=3)

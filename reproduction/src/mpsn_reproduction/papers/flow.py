@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 PARTS = ("train", "test")
 COMPARED = ("mpsn-tanh", "gnn-l0-inv")  # the second is taken from the first
+AT_ONCE = 1 << 16  # numbers of flows on a CPU: memory of larger tensors is asked for each time
 COLORS = ("#1f77b4", "#d95f02")  # of class 0 and class 1
+
+Part = tuple[SimplicialComplex, Tensor]
 
 
 class Row(NamedTuple):
@@ -148,7 +151,7 @@ def steps(job: Job) -> int:
 
 
 class Flows:
-    """Flows as a trainer takes them: from positions to a complex and features of its edges.
+    """Flows as a trainer takes them: from positions to parts, each a complex and features of edges.
 
     Training flows are a batch on one complex. Each test flow has edges of its own orientation, so
     that they are on a union of complexes.
@@ -165,16 +168,37 @@ class Flows:
         self.turned = ComplexDataset(turned).to(device)
         self.x = (data.x * data.signs)[..., None].to(device)  # (n_1, N, 1)
         self.number = torch.where(test, test.cumsum(0) - 1, -1)  # of a test flow among these
+        self.at_once = len(self) if self.x.is_cuda else max(1, AT_ONCE // len(self.x))
 
     def __len__(self) -> int:
         return len(self.number)
 
-    def batch(self, index: Tensor) -> tuple[SimplicialComplex, Tensor]:
-        """Return flows, either all for training or all for testing: (n_1, B, 1), or (B n_1, 1)."""
+    def batch(self, index: Tensor) -> list[Part]:
+        """Return flows, either all for training or all for testing, in parts for ``InParts``."""
+        return [self._part(part) for part in torch.split(index, self.at_once)]
+
+    def _part(self, index: Tensor) -> Part:
+        """Return some flows: (n_1, B, 1) on one complex, or (B n_1, 1) on a union."""
         x, number = self.x[:, index], self.number[index]
         if (number < 0).all():
             return self.complex, x
         return self.turned.batch(number), x.transpose(0, 1).flatten(0, 1)
+
+
+class InParts(torch.nn.Module):
+    """A network of flows that is given them in parts.
+
+    Args:
+        network: Called as ``network(K, h)``.
+    """
+
+    def __init__(self, network: torch.nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, *parts: Part) -> Tensor:
+        """Return one row per flow."""
+        return torch.cat([self.network(K, h) for K, h in parts])
 
 
 def train(
@@ -194,7 +218,7 @@ def train(
         raise MPSNError(f"Expected flows to train on and flows to test on, got {data}.")
     flows = Flows(data, resources.device)
     trainer = train_networks(
-        make,
+        lambda: InParts(make()),
         flows,
         data.y,
         [parts] * len(seeds),
