@@ -4,8 +4,8 @@ The sums themselves are methods of :class:`mpsn.complexes.Incidence`. All functi
 (n_k, F) or (n_k, B, F), are differentiable, and compile with ``fullgraph=True``.
 """
 
+from mpsn.nn.functional._attention import attention, leaky_relu
 from mpsn.nn.functional.aggregation import aggregate
-from mpsn.nn.functional.attention import attention, leaky_relu
 from mpsn.nn.functional.coface import coface_messages, split_linear
 from mpsn.nn.functional.filters import Basis, Part, laplacian, laplacian_powers
 
