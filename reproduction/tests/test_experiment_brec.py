@@ -29,6 +29,8 @@ COUNTS = {
     "marked-graph": (60, 50, 100),
     "marked-cliques": (60, 50, 100),
     "marked-cliques-rings": (60, 50, 100),
+    "marked-twice-graph": (60, 50, 100),
+    "depth-4": (60, 50, 100),
     "sin": (59, 49, 60),
     "cin": (60, 50, 97),
     "ign": (0, 0, 0),

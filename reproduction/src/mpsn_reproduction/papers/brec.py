@@ -20,7 +20,7 @@ from mpsn.datasets import read_graphs
 from mpsn.errors import ConfigError, FileError
 from mpsn.lifting import Lift
 from mpsn.nn.models import CIN, GIN, Model
-from mpsn.wl import Refinement, kfwl, swl, wl
+from mpsn.wl import Refinement, individualized, kfwl, swl, wl
 from mpsn_reproduction.baselines import check_baseline, make_baseline
 from mpsn_reproduction.baselines.gsn import substructures
 from mpsn_reproduction.experiment import Experiment, Job, Resources, Run
@@ -36,9 +36,9 @@ FILE = "brec/brec_pairs.g6"
 class BRECConfig:
     """A test, and a network to compare with it, if any."""
 
-    test: Literal["wl", "2-fwl", "swl", "gsn"] = "swl"
-    """The test; SWL is that of the lift's complexes, and GSN is WL with the numbers of their cells
-    at each vertex as initial colors."""
+    test: Literal["wl", "2-fwl", "swl", "individualized", "gsn"] = "swl"
+    """The test; SWL and individualization are those of the lift's complexes, and GSN is WL with the
+    numbers of their cells at each vertex as initial colors."""
     lift: Literal["cliques", "rings", "cliques+rings", "cubes"] = "cliques"
     """How graphs become complexes."""
     max_dim: int | None = None
@@ -53,6 +53,10 @@ class BRECConfig:
     """Categories where the graph is taken alone, as a complex of dimension 1."""
     marks: Literal[0, 1] = 0
     """Whether to mark each vertex in turn."""
+    depth: int = 1
+    """How many vertices individualization marks one after another."""
+    branch: Literal["largest", "all"] = "largest"
+    """Which vertices it marks next: those of the largest class, or all."""
     network: Network[CIN] | None = None
     """Settings of a network to compare with the test: CIN, which is SIN on clique complexes."""
     gin: Network[GIN] | None = None
@@ -136,6 +140,8 @@ def distinguished(config: BRECConfig, pair: Sequence[Graph], category: str) -> b
     if config.test == "wl" or config.test == "2-fwl":
         return _differ(wl(pair) if config.test == "wl" else kfwl(pair, 2))
     lifted = config.lifted(pair, category)
+    if config.test == "individualized":
+        return _differ(individualized(lifted, config.depth, branch=config.branch))
     if config.test == "gsn":
         return _differ(wl(pair, [substructures(K) for K in lifted]))
     return any(
