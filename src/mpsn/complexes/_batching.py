@@ -100,15 +100,19 @@ def take(union: C, table: Tensor, index: Tensor) -> C:
     first, last = totals[0], sum(totals[:depth])
     down = torch.split(moved[owner[first:last] - number], totals[1:depth])  # of the faces
 
-    B = [_lowered(B.take(rows[k + 1]), down[k], totals[k]) for k, B in enumerate(union._incidences)]
+    B = [_taken(B, rows[k + 1], down[k], totals[k]) for k, B in enumerate(union._incidences)]
     y, y_ptr = (None, None) if union._y is None else (union._y[rows[depth]], ptr[depth])
     return rebuild(union, B, ptr[:depth].unbind(), rows[:depth], y, y_ptr)
 
 
-def _lowered(B: Incidence, down: Tensor, count: int) -> Incidence:
-    """Subtract from the faces of each cell a number of its own; leave ``count`` cells below."""
-    face = B.face - down[B.cell] if B.width is None else (B.table - down[:, None]).reshape(-1)
-    return B._with(item=face, count=count)
+def _taken(B: Incidence, cells: Tensor, down: Tensor, count: int) -> Incidence:
+    """Return some cells with ``count`` cells below, and from the faces of each a number less."""
+    if B.width is None:
+        owner, position, ptr = B.positions_of(cells)
+        sign = None if B.sign is None else B.sign[position]
+        return Incidence.unchecked(B.face[position] - down[owner], count, None, ptr, sign)
+    part = B.take(cells)
+    return part._with(item=(part.table - down[:, None]).reshape(-1), count=count)
 
 
 def rebuild(

@@ -15,7 +15,7 @@ from mpsn._rows.checks import as_int
 from mpsn._rows.device import check_holds
 from mpsn._rows.memory import available_memory, check_room, check_vertices, in_memory
 from mpsn._rows.rows import ranges, unique_rows
-from mpsn.complexes.incidence import as_incidences
+from mpsn.complexes.incidence import Incidence
 from mpsn.errors import ComplexError
 
 REMEDY = "lower max_dim, or give smaller simplices"
@@ -72,6 +72,15 @@ def from_simplices(
     if n <= largest:
         raise ComplexError(f"Expected num_vertices > {largest}, the largest vertex, got {n}.")
     return close_tables(tables, n, max_dim)
+
+
+def as_incidences(tables: Sequence[Tensor], num_vertices: int) -> list[Incidence]:
+    """Return the incidences with the face tables of dimension 1, 2, ... and default signs."""
+    counts = [num_vertices, *map(len, tables)]
+    return [
+        Incidence.unchecked(table.reshape(-1), counts[k], table.shape[1])
+        for k, table in enumerate(tables)
+    ]
 
 
 def close_tables(tables: dict[int, Tensor], n: int, max_dim: int | None) -> "SimplicialComplex":

@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
+from mpsn.complexes._building import as_incidences
 from mpsn.complexes._symmetries import orientation
-from mpsn.complexes.incidence import Incidence, as_incidences
+from mpsn.complexes.incidence import Incidence
 from mpsn.complexes.simplicial import SimplicialComplex
 
 

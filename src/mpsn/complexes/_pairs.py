@@ -53,15 +53,6 @@ def pairs_of(K: "Complex", k: int, kind: Kind) -> Pairs:
     return B._keep(("pairs", kind), find)  # type: ignore[no-any-return]
 
 
-def number_of_pairs(K: "Complex", k: int, kind: Kind) -> int:
-    """Return the number of pairs, without listing them; it is kept on the incidence."""
-    B = between(K, k, kind)
-    if kind in ("boundary", "coboundary"):
-        return len(B.face)
-    sizes = B.degree if kind == "lower" else B.sizes
-    return B._keep(("pairs", kind, "number"), lambda: int((sizes * (sizes - 1)).sum()))  # type: ignore[no-any-return]
-
-
 def between(K: "Complex", k: int, kind: str) -> Incidence:
     """Return the incidence through which k-cells are adjacent."""
     return K.incidence(k if kind in ("boundary", "lower") else k + 1)

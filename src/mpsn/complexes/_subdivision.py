@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from mpsn._rows.rows import Rows, ends
-from mpsn.complexes._building import close_under_faces
-from mpsn.complexes.incidence import as_incidences
+from mpsn.complexes._building import as_incidences, close_under_faces
 
 if TYPE_CHECKING:
     from mpsn.complexes.complex import Complex

@@ -5,9 +5,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from torch import Tensor
 
 from mpsn._rows.checks import as_index_table, as_int
+from mpsn.complexes._building import as_incidences
 from mpsn.complexes._regular import check_cubes, check_regular
 from mpsn.complexes.complex import Complex
-from mpsn.complexes.incidence import Incidence, as_incidences
+from mpsn.complexes.incidence import Incidence
 
 
 class CubicalComplex(Complex):

@@ -1,7 +1,6 @@
 """The incidence relation: which cells bound which, and with what sign."""
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, Literal, Self, SupportsIndex
 
 import torch
@@ -374,15 +373,6 @@ class Incidence(Rows):
         if isinstance(B, Incidence):
             return B
         return Incidence.unchecked(face, count, width or None, ptr, sign)
-
-
-def as_incidences(tables: Sequence[Tensor], num_vertices: int) -> list[Incidence]:
-    """Return the incidences with the face tables of dimension 1, 2, ... and default signs."""
-    counts = [num_vertices, *map(len, tables)]
-    return [
-        Incidence.unchecked(table.reshape(-1), counts[k], table.shape[1])
-        for k, table in enumerate(tables)
-    ]
 
 
 def restored(

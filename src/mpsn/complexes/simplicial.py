@@ -9,8 +9,9 @@ from torch import Tensor
 
 from mpsn._rows.checks import as_index_table, as_int, check_face_tables
 from mpsn.complexes import _building
+from mpsn.complexes._building import as_incidences
 from mpsn.complexes.complex import Complex
-from mpsn.complexes.incidence import Incidence, as_incidences
+from mpsn.complexes.incidence import Incidence
 
 
 class SimplicialComplex(Complex):
