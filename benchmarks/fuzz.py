@@ -7,7 +7,7 @@ imports. A reader may read the file or refuse it with an ``MPSNError``. All else
 
     traceback   any other exception
     memory      more than 1 GiB beyond what was resident before, or an allocation that failed
-    hang        more than 10 seconds of computing, or a minute without an answer
+    hang        more than 10 seconds of computing, or five minutes without an answer
     wrong       a bomb or a damaged file that was read as if it were sound
     forbidden   a file written or removed outside of the case's folder, a program started, or a host
                 looked up, as Python's audit events say
@@ -35,12 +35,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import psutil
 from tqdm import tqdm
 
 ROOM = 4 << 30  # address space of a worker, beyond what it has when it starts to work
 MOST_BYTES = 1 << 30
 MOST_SECONDS = 10
-PATIENCE = 60  # seconds to wait for an answer
+PATIENCE, TRIES = 60, 5  # seconds to wait for an answer, and how often if it computes slowly
 MOST_WORDS = 2000  # characters of an error message
 SOUND = ("read", "refused")
 STATUS = Path("/proc/self/status")
@@ -218,9 +219,14 @@ class Worker:
         if self.process is None:
             self.start()
         self.pipe.send(case)
+        used = psutil.Process(self.process.pid)
+        before = used.cpu_times().user
         try:
-            if self.pipe.poll(PATIENCE):
-                return self.pipe.recv()
+            for _ in range(TRIES):
+                if self.pipe.poll(PATIENCE):
+                    return self.pipe.recv()
+                if used.cpu_times().user > before + MOST_SECONDS:
+                    break  # else the machine is busy with something else
             self.process.kill()
             verdict = ("hang", f"no answer in {PATIENCE} s", 0, PATIENCE)
         except EOFError:
