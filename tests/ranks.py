@@ -20,7 +20,7 @@ from mpsn.estimators import SimplicialClassifier, SimplicialRegressor
 from mpsn.estimators._on_disk import OnDisk
 from mpsn.nn.models import CIN, SIN, Hierarchical
 from mpsn.training._launch import joined
-from mpsn.training._processes import rank
+from mpsn.training._processes import rank, world_size
 from mpsn.training._resume import Checkpoints
 from mpsn_reproduction.experiment import Job, Resources
 from mpsn_reproduction.papers.graph_data import GraphData
@@ -108,6 +108,16 @@ def fit_own_graphs() -> object:
         except MPSNError as error:
             return str(error)
     return None
+
+
+def join_again() -> list[int]:
+    """Join the other processes twice, and fit, which joins them, too; return their numbers."""
+    numbers = []
+    for _ in range(2):
+        with joined():
+            numbers.append(world_size())
+    SimplicialClassifier(**{**FIT, "epochs": 1}).fit(GRAPHS, ["a", "b"] * 14)
+    return [*numbers, world_size()]
 
 
 def fit_packed(path: Path) -> tuple[tuple[float, ...], list[int]]:

@@ -25,6 +25,7 @@ from ranks import (
     GRAPHS,
     command,
     fit_own_graphs,
+    join_again,
     killed_command,
     packed,
     run_ranks,
@@ -157,6 +158,10 @@ def test_an_error_of_all_processes_is_one_line(tmp_path):
     found = run_ranks(2, tmp_path, fit_own_graphs)
     assert found[0] == found[1]
     assert found[0].startswith("Expected the same data, targets and")
+
+
+def test_processes_join_more_than_once(tmp_path):
+    assert run_ranks(2, tmp_path, join_again) == [[2, 2, 1]] * 2
 
 
 def test_only_some_models_and_experiments_train_in_several_processes(tmp_path):

@@ -7,12 +7,15 @@ import signal
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from datetime import timedelta
+from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mpsn.errors import MPSNError
 
 WAIT = timedelta(minutes=10)  # for a process that is late
+_JOINS = count()  # the same in all processes
 LAUNCHERS = (  # torchrun and Kubernetes' training operators; Slurm's srun
     ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
@@ -85,14 +88,23 @@ def _have_own_gpus(store: Any, place: Place) -> bool:
     return len(found) == place.size and b"" not in found
 
 
+@cache
+def _meet(rank: int, size: int) -> Any:
+    """Return the store through which processes meet: one, however often they join."""
+    from torch.distributed.rendezvous import rendezvous
+
+    store, *_ = next(rendezvous("env://", rank, size, timeout=WAIT))
+    return store
+
+
 @contextmanager
 def joined() -> Iterator[None]:
     """Let the processes that a launcher started train together inside the block.
 
     Gloo connects CPUs, and NCCL GPUs, unless processes share one. Only the first process prints.
-    Inside such a block another one does nothing.
-    An error that several processes raise is raised in one of them, if it can be; the others exit.
-    Launchers end all processes when one is gone (SIGTERM): that is such an error, too.
+    Inside such a block another one does nothing. An error that several processes raise is raised in
+    one of them, if it can be; the others exit. Launchers end all processes when one is gone
+    (SIGTERM): that is such an error, too.
     """
     place = find_place(os.environ)
     rank, size, _ = place
@@ -100,18 +112,17 @@ def joined() -> Iterator[None]:
         yield
         return
     from torch import distributed as dist
-    from torch.distributed.rendezvous import rendezvous
+    from torch._C._distributed_c10d import PrefixStore
 
     if dist.is_initialized():
         yield
         return
-
     if address := _address(os.environ):
         job = int(re.sub(r"\D", "", os.environ.get("SLURM_JOB_ID", "")) or 0)
         os.environ.setdefault("MASTER_ADDR", address)
         os.environ.setdefault("MASTER_PORT", str(20000 + job % 10000))
     try:
-        store, *_ = next(rendezvous("env://", rank, size, timeout=WAIT))
+        store = PrefixStore(f"join {next(_JOINS)}", _meet(rank, size))
         backend = "cpu:gloo,cuda:nccl" if _have_own_gpus(store, place) else "gloo"
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=WAIT)
     except (RuntimeError, ValueError) as error:
