@@ -109,6 +109,37 @@ def test_depth_0_is_swl_and_more_depth_only_refines(Ks):
     assert len(r.colors[0][0]) == r.num_complexes == len(Ks)
 
 
+LARGER = [
+    *(nx.gnp_random_graph(40, p, seed=seed) for p in (0.03, 0.06, 0.1) for seed in range(6)),
+    *(nx.random_regular_graph(3, 40, seed=seed) for seed in range(6)),
+    *(nx.random_labeled_tree(40, seed=seed) for seed in range(12)),
+    nx.disjoint_union(nx.path_graph(20), nx.path_graph(20)),
+    nx.grid_2d_graph(6, 6),
+    nx.full_rary_tree(3, 40),
+]
+
+
+@pytest.mark.parametrize("number", range(len(LARGER)))
+def test_partitions_are_those_of_color_refinement(number):
+    """With several marks, one after another; a shuffled copy gets a partition that agrees."""
+    K = mpsn.clique_complex(nx.convert_node_labels_to_integers(LARGER[number]), 1)
+    order = torch.randperm(K.num_nodes, generator=torch.Generator().manual_seed(number))
+    L = K.permute({0: order})
+    graphs, (counts, _) = _individualized._graphs(mpsn.collate([K, L]))
+    refiner = _individualized.Refiner(graphs, int(counts.sum()))
+    one, two = refiner.stable(0), refiner.stable(1)
+    colors = torch.zeros(K.num_nodes, dtype=torch.int64)
+    for mark, v in enumerate([*range(0, 40, 9), None], 1):
+        (stable,) = mpsn.wl.wl(K.to_networkx(), colors).colors[-1]
+        starts = torch.from_numpy(one[_partitions_cpu.START].astype(int))
+        assert mpsn.wl.equivalent(stable, starts)
+        assert refiner.agree(0, one[_partitions_cpu.START], 1, two)
+        if v is not None and v < K.num_nodes:
+            colors[v] = mark
+            one = refiner.single_out(0, v, one)
+            two = refiner.single_out(1, int((order == v).nonzero()), two)
+
+
 def depth_of(G, H, max_dim=1, most=4):
     """Return the depth that distinguishes two graphs, and not their shuffled copies; or None."""
     Ks = mpsn.clique_complexes([G, H], max_dim)
