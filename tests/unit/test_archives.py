@@ -182,3 +182,16 @@ def test_a_small_data_set_has_no_more_vertices_than_fit_to_it(tmp_path):
         else:
             with pytest.raises(FileError, match="at most 4194308 vertices"):
                 mpsn.ComplexDataset.load(path)
+
+
+def test_names_in_the_directory_are_those_before_the_files():
+    """Else a file that may be missing would be, in silence."""
+    content = archive_of({"A.txt": b"1", "labels.txt": b"2"})
+    with open_zip(content) as archive:
+        assert archive.namelist() == ["A.txt", "labels.txt"]
+    head, _, tail = content.rpartition(b"labels")
+    with (
+        pytest.raises(FileError, match="damaged or of another kind"),
+        open_zip(head + b"lapels" + tail),
+    ):
+        pass

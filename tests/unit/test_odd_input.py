@@ -9,6 +9,7 @@ import scipy.sparse
 import torch
 from torch_geometric.data import Data
 
+import mpsn
 from mpsn import (
     ComplexDataset,
     SimplicialComplex,
@@ -79,6 +80,10 @@ def test_simplices_may_be_sets():
         (
             lambda: collate([nx.path_graph(2)]),
             "one kind to collate, got Graph; lift graphs",
+        ),
+        (
+            lambda: collate([TRIANGLE, mpsn.ring_complex(nx.cycle_graph(3))]),
+            "one kind to collate, got CellComplex, SimplicialComplex; lift graphs",
         ),
         (lambda: collate([TRIANGLE.replace(y=1), TRIANGLE.replace(y=0.5)]), "one shape and type"),
         (lambda: clique_complex(scipy.sparse.coo_array([1.0, 0.0])), "square adjacency matrix"),

@@ -176,8 +176,9 @@ def open_zip(
 ) -> Iterator[zipfile.ZipFile]:
     """Open a zip archive that a stranger may have made; its members are for :func:`read_member`.
 
-    All of them are stored or deflated. The sizes it states for them are at most ``most`` in all,
-    and at most 16 MiB plus 20 times its own size.
+    All of them are stored or deflated, and have the names that the directory of the archive says.
+    The sizes it states for them are at most ``most`` in all, and at most 16 MiB plus 20 times its
+    own size.
     """
     name = "the download" if isinstance(source, bytes) else str(source)
     with io.BytesIO(source) if isinstance(source, bytes) else BoundedFile(source) as file:
@@ -198,6 +199,8 @@ def open_zip(
                     f"Expected files of at most {limit:,} bytes in {name}, got {size:,}; check "
                     f"where it came from, or store them without compression."
                 )
+            for member in members:  # also of those that nobody reads: its name may be wrong
+                _unzip(name, archive.open, member).close()
             yield archive
 
 
