@@ -18,7 +18,7 @@ LAYERS = {
     "GSANConv": lambda n, m: nn.GSANConv(n, m, 2),
     "HMCConv": lambda n, m: nn.HMCConv(n, m, heads=2, act="tanh"),
     "SCNConv": lambda n, m: nn.SCNConv(n, m, 2),
-    "SCNNConv": lambda n, m: nn.SCNNConv(n, m),
+    "SCNNConv": lambda n, m: nn.SCNNConv(n, m, basis="chebyshev", normalized=True),
     "SCCNNConv": lambda n, m: nn.SCCNNConv(n, m, 2, basis="jacobi", normalized=True),
     "SheafConv": lambda n, m: nn.SheafConv(n, dim=1, maps="general"),
     "MPSNConv": lambda n, m: nn.MPSNConv(
