@@ -239,7 +239,8 @@ class Run:
             own = (balance(self.samples.sizes[index], world_size()) == rank()).nonzero()[:, 0]
             part = index[own]
         order = part if not self.capturing else part[self.samples.sizes[part].argsort()]
-        chunks = parts_of(self.samples, order, self.settings.batch_size)
+        size = -(-self.settings.batch_size // world_size())  # as in a step
+        chunks = parts_of(self.samples, order, size)
         parts = [self._predict(*batch).clone() for batch in self._batches(chunks)]
         rows = torch.cat(parts) if parts else self.y.new_zeros(0)
         if self.capturing:  # back in the order of the index
