@@ -48,15 +48,17 @@ def test_counts_are_learned_by_default():
     graphs, counts = mixed_graphs()
     model = SimplicialRegressor(epochs=10).fit(graphs[:80], counts[:80])
     found = r2_score(counts[80:], model.predict(graphs[80:]), multioutput="raw_values")
-    assert (found > 0.95).all()
-    assert model.scores_["this model"] > 0.95 > model.scores_["mean"] + 0.5
+    assert (found > 0.9).all()  # from 0.958 on for six seeds
+    assert model.scores_["this model"] > 0.9 > model.scores_["mean"] + 0.5
 
 
 def test_networks_alone_count_too():
     rings = [nx.cycle_graph(n) for n in range(4, 64)]
     sizes = np.arange(4.0, 64)
-    settings = {"kernel": False, "members": 1, "hidden": 16, "batch_size": 8, "epochs": 80}
-    model = SimplicialRegressor(**settings, device="cpu").fit(rings[::2], sizes[::2])
+    settings = {"kernel": False, "members": 1, "hidden": 16, "batch_size": 8}
+    # No early stop: three rings are held out. Scores from 0.959 on for eight seeds.
+    settings |= {"epochs": 80, "patience": 80, "device": "cpu"}
+    model = SimplicialRegressor(**settings).fit(rings[::2], sizes[::2])
     assert model.score(rings[1::2], sizes[1::2]) > 0.9
 
 
